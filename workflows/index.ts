@@ -1,0 +1,3 @@
+/** The two workflow types, as the worker bundles them. */
+export { mainSession } from './main-session.ts'
+export { ticket } from './ticket.ts'

@@ -1,0 +1,85 @@
+/**
+ * What workflows, activities and clients agree on: ids, task queues, messages, and what activities take and return. Ids,
+ * counters and outcomes only (spec M7). No imports but types: this file is part of the workflow bundle.
+ */
+import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow'
+
+export const MAIN = 'main'
+/** A workflow's id is its Session's scope: `main` or `ticket-<n>`. */
+export const ticketScope = (ticket: number): string => `ticket-${ticket}`
+export const ticketOf = (scope: string): number | null => (scope.startsWith('ticket-') ? Number(scope.slice(7)) : null)
+
+export const QUEUES = { workflows: 'switchyard', ledger: 'ledger', model: 'model', channel: 'channel' } as const
+/** Tools that need a Ticket's checkout run on the host that has it. */
+export const workspaceQueue = (host: string): string => `workspace-${host}`
+
+/** One end of a pause: `generation` grows with every pause and every resume of that scope (`ticket-7`, `main`, `all`). */
+export interface Mark {
+  scope: string
+  generation: number
+}
+
+export interface Address {
+  session: string
+  step: number
+}
+
+/** `tool` is the name of a known tool, or `unknown`: what a model made up stays out of histories. */
+export interface Call {
+  id: string
+  tool: string
+  queue: string
+  parallel: boolean
+  subagent?: string
+}
+
+export type StepResult =
+  | { outcome: 'tools'; calls: Call[]; revision: number }
+  | { outcome: 'end' | 'more' | 'idle' | 'handoff' | 'budget' | 'blocked' | 'unbuilt' | 'error' | 'closed' }
+  | { outcome: 'paused'; holds: Mark[] }
+export type CallResult = { outcome: 'done' | 'closed' | 'error' } | { outcome: 'paused'; holds: Mark[] }
+
+export interface Opened {
+  at: Address
+  /** How often the Ticket was opened; a close ends one opening. */
+  opening: number
+  holds: Mark[]
+  /** Keys of the owned Threads, for the search attribute. */
+  threads: string[]
+}
+
+/** A command that came straight to Temporal has no mark; `id` is its update's, so that a second attempt writes no second row. */
+export interface RawCommand {
+  scope: string
+  id: string
+  by: string
+  reason: string
+}
+
+export interface StepActivities {
+  modelStep(at: Address): Promise<StepResult>
+  runTool(at: Address & { call: string }): Promise<CallResult>
+  openSubagent(at: Address & { call: string }): Promise<Address>
+}
+
+export interface LedgerActivities {
+  /** Where the Session stands: its first unfinished step, how often it was opened, what holds it. Null: it is closed. */
+  openSession(given: { scope: string }): Promise<Opened | null>
+  /** Write the row of a raw command once per `id` and return its mark; refuse (a closed Ticket) with a non-retryable failure. */
+  recordPause(given: RawCommand): Promise<Mark>
+  recordResume(given: RawCommand): Promise<Mark>
+  recordClose(given: RawCommand): Promise<Mark>
+}
+
+export interface Command {
+  by: string
+  reason: string
+  mark?: Mark
+}
+
+export const wake = defineSignal('wake')
+export const pause = defineUpdate<Mark, [Command]>('pause')
+export const resume = defineUpdate<Mark, [Command]>('resume')
+/** The mark of a close counts the Ticket's openings: a late one does not close a Ticket that was opened again. */
+export const close = defineUpdate<Mark, [Command]>('close')
+export const status = defineQuery<{ at: Address | null; held: boolean }>('status')

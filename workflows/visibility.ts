@@ -1,0 +1,50 @@
+/** What ops people see of a Session in the Temporal UI: search attributes, written when they change, and the current details. */
+import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/common'
+import { setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow'
+import type { Address } from './protocol.ts'
+
+/** Names and types as they are registered with the namespace; a worker refuses to start where one is missing. */
+export const SEARCH_ATTRIBUTES = {
+  role: defineSearchAttributeKey('SyRole', SearchAttributeType.KEYWORD),
+  state: defineSearchAttributeKey('SyState', SearchAttributeType.KEYWORD),
+  ticket: defineSearchAttributeKey('SyTicket', SearchAttributeType.KEYWORD),
+  paused: defineSearchAttributeKey('SyPaused', SearchAttributeType.BOOL),
+  waitingSince: defineSearchAttributeKey('SyWaitingSince', SearchAttributeType.DATETIME),
+  threads: defineSearchAttributeKey('SyThreads', SearchAttributeType.KEYWORD_LIST),
+} as const
+
+/** Above 2,048 bytes of one value the server terminates the workflow; what does not fit is found in the ledger. */
+const MOST_THREADS = 20
+const MOST_THREAD_BYTES = 1_500
+
+export type Visible = ReturnType<typeof createVisible>
+
+export function createVisible(role: 'main' | 'executor', ticket: number | null, threads: string[]) {
+  let shown = ''
+  return {
+    /** One event, and only if something changed since the last call of this run. */
+    show(state: 'working' | 'waiting' | 'blocked' | 'closed', held: boolean, at: Address | null): void {
+      setCurrentDetails(`${at ? `Session ${at.session}, step ${at.step}` : 'closed'} · ${state}${held ? ' · held by people' : ''}`)
+      const key = `${state} ${held}`
+      if (key === shown) return
+      shown = key
+      upsertSearchAttributes([
+        { key: SEARCH_ATTRIBUTES.role, value: role },
+        { key: SEARCH_ATTRIBUTES.ticket, value: ticket === null ? null : `T-${ticket}` },
+        { key: SEARCH_ATTRIBUTES.state, value: state },
+        { key: SEARCH_ATTRIBUTES.paused, value: held },
+        { key: SEARCH_ATTRIBUTES.waitingSince, value: state === 'waiting' ? new Date() : null },
+        { key: SEARCH_ATTRIBUTES.threads, value: threadsThatFit(threads) },
+      ])
+    },
+  }
+}
+
+function threadsThatFit(threads: string[]): string[] | null {
+  const fit: string[] = []
+  for (const thread of threads.slice(0, MOST_THREADS)) {
+    if (fit.reduce((bytes, key) => bytes + key.length + 4, thread.length) > MOST_THREAD_BYTES) break
+    fit.push(thread)
+  }
+  return fit.length > 0 ? fit : null
+}
