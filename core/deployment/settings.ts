@@ -1,0 +1,237 @@
+/**
+ * The deployment's settings (design §8): environment variables for secrets and addresses, `switchyard.yaml` for what a team's
+ * deployment decides otherwise. Parsed once at start; every fault is listed at once, with its name and what was expected.
+ */
+import { z } from 'zod'
+
+export interface Fault {
+  name: string
+  message: string
+}
+
+const port = (fallback: number) =>
+  z
+    .string()
+    .optional()
+    .transform((given, context) => {
+      if (given === undefined) return { port: fallback, chosen: false }
+      const number = Number(given)
+      if (/^\d{1,5}$/.test(given) && number >= 1 && number <= 65_535) return { port: number, chosen: true }
+      context.addIssue({ code: 'custom', message: `"${given}" is not a port: a number from 1 to 65535` })
+      return z.NEVER
+    })
+
+const count = (what: string, fallback: number | null) =>
+  z
+    .string()
+    .optional()
+    .transform((given, context) => {
+      if (given === undefined) return fallback
+      if (/^[1-9]\d{0,14}$/.test(given)) return Number(given)
+      context.addIssue({ code: 'custom', message: `"${given}" is not ${what}: a whole number from 1` })
+      return z.NEVER
+    })
+
+const url = (example: string, ...protocols: string[]) =>
+  z
+    .string()
+    .optional()
+    .refine((given) => given === undefined || (URL.canParse(given) && protocols.includes(new URL(given).protocol)), {
+      message: `not an address such as ${example}`,
+    })
+
+const oneOf = <const Values extends readonly [string, ...string[]]>(values: Values) =>
+  z.enum(values, { error: ({ input }) => `"${input}" is not known: ${values.join(', ')}` })
+
+const words = z
+  .string()
+  .optional()
+  .transform((given) => given?.split(/[\s,]+/).filter((word) => word !== '') ?? [])
+
+const pem = z
+  .string()
+  .optional()
+  .refine((given) => given === undefined || given.includes('-----BEGIN'), {
+    error: ({ input }) =>
+      `not a PEM private key (starts with "${String(input).slice(0, 14)}"): give the key itself, or GITHUB_APP_PRIVATE_KEY_FILE`,
+  })
+
+/** Every variable that the program reads. Keep the names: they are a public interface. */
+const variables = z.object({
+  DATABASE_URL: url('postgres://user@host/switchyard', 'postgres:', 'postgresql:'),
+  DATABASE_ADMIN_URL: url('postgres://owner@host/switchyard', 'postgres:', 'postgresql:'),
+  TEMPORAL_ADDRESS: z
+    .string()
+    .regex(/^[^\s/]+:\d+$/, 'not an address such as temporal.example:7233')
+    .optional(),
+  TEMPORAL_NAMESPACE: z.string().min(1).default('default'),
+  SWITCHYARD_HOME: z.string().min(1).optional(),
+  SWITCHYARD_CONFIG: z.string().min(1).optional(),
+  SWITCHYARD_HOST: z.string().min(1).default('127.0.0.1'),
+  SWITCHYARD_PORT: port(8787),
+  SWITCHYARD_WEBHOOK_PORT: port(8788),
+  SWITCHYARD_PUBLIC_URL: url('https://switchyard.example', 'http:', 'https:'),
+  SWITCHYARD_MAX_CONFIG_BYTES: count('a size in bytes', 262_144),
+  SWITCHYARD_DAY_BUDGET_TOKENS: count('a number of tokens', null),
+  SWITCHYARD_TICKET_BUDGET_TOKENS: count('a number of tokens', 5_000_000),
+  GITHUB_API_URL: url('https://api.github.com', 'http:', 'https:'),
+  GITHUB_GRAPHQL_URL: url('https://api.github.com/graphql', 'http:', 'https:'),
+  GITHUB_GIT_URL: url('https://github.com', 'http:', 'https:'),
+  GITHUB_APP_ID: z.string().regex(/^\d+$/, 'not an app id: digits only').optional(),
+  GITHUB_APP_PRIVATE_KEY: pem,
+  GITHUB_TOKEN: z.string().min(1).optional(),
+  GITHUB_WEBHOOK_SECRET: words,
+  GITHUB_REPOSITORIES: words.refine((names) => names.every((name) => /^[\w.-]+\/[\w.-]+$/.test(name)), 'not a list of owner/name'),
+  MODEL_PROVIDER: oneOf(['openai-compatible', 'deepseek', 'anthropic', 'openai']).optional(),
+  MODEL_NAME: z.string().min(1).optional(),
+  MODEL_MAIN_NAME: z.string().min(1).optional(),
+  MODEL_BASE_URL: url('https://models.example/v1', 'http:', 'https:'),
+  MODEL_API_KEY: z.string().min(1).optional(),
+  MODEL_CONTEXT_TOKENS: count('a number of tokens', 128_000),
+  SANDBOX: oneOf(['bubblewrap', 'off']).optional(),
+  LOG_LEVEL: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
+})
+
+/** Each may be given as a file's path instead, in `<NAME>_FILE`. */
+export const SECRETS = [
+  'DATABASE_URL',
+  'DATABASE_ADMIN_URL',
+  'GITHUB_APP_PRIVATE_KEY',
+  'GITHUB_TOKEN',
+  'GITHUB_WEBHOOK_SECRET',
+  'MODEL_API_KEY',
+] as const
+
+const file = z.strictObject({
+  sandbox: z.strictObject({ allowedHosts: z.array(z.string().min(1)).default([]) }).prefault({}),
+  worker: z
+    .strictObject({
+      /** A workflow continues as new above this many history events. */
+      rollAfter: z.int().min(60).default(1_200),
+    })
+    .prefault({}),
+})
+
+export type Variables = z.output<typeof variables>
+export type DeploymentFile = z.output<typeof file>
+
+export interface GithubSettings {
+  apiUrl: string
+  graphqlUrl: string | null
+  gitUrl: string | null
+  auth: { kind: 'app'; appId: string; privateKey: string } | { kind: 'token'; token: string }
+  webhookSecrets: string[]
+  repositories: string[]
+}
+export interface ModelSettings {
+  provider: NonNullable<Variables['MODEL_PROVIDER']>
+  name: string
+  mainName: string
+  baseUrl: string | null
+  apiKey: string | null
+  contextTokens: number
+}
+
+export interface Settings {
+  database: { url: string; adminUrl: string } | null
+  temporal: { address: string | null; namespace: string }
+  home: string | null
+  host: string
+  panelPort: { port: number; chosen: boolean }
+  webhookPort: { port: number; chosen: boolean }
+  publicUrl: string | null
+  ticketBudgetTokens: number
+  github: GithubSettings | null
+  model: ModelSettings | null
+  /** Null: bubblewrap where it is there; the rehearsal may run without. */
+  sandbox: 'bubblewrap' | 'off' | null
+  logLevel: Variables['LOG_LEVEL']
+  file: DeploymentFile
+}
+
+export type ParsedSettings = { settings: Settings } | { faults: Fault[] }
+
+/** `environment` with `<SECRET>_FILE` read already; `document` is the YAML file's content, `{}` without one. */
+export function parseSettings(environment: Readonly<Record<string, string | undefined>>, document: unknown = {}): ParsedSettings {
+  const given = Object.fromEntries(
+    Object.keys(variables.shape).map((name) => [name, environment[name] === '' ? undefined : environment[name]]),
+  )
+  const parsed = variables.safeParse(given)
+  const parsedFile = file.safeParse(document ?? {})
+  const faults = [
+    ...(parsed.success ? contradictions(parsed.data) : parsed.error.issues.map(faultOf)),
+    ...(parsedFile.success
+      ? []
+      : parsedFile.error.issues.map((issue) => ({ name: `switchyard.yaml ${issue.path.join('.')}`.trim(), message: issue.message }))),
+  ]
+  if (faults.length > 0 || !parsed.success || !parsedFile.success) return { faults }
+  return { settings: settingsOf(parsed.data, parsedFile.data) }
+}
+
+const faultOf = (issue: z.core.$ZodIssue): Fault => ({ name: String(issue.path[0]), message: issue.message })
+
+/** What is right by itself and wrong together. */
+function contradictions(given: Variables): Fault[] {
+  const faults: Fault[] = []
+  if (given.GITHUB_APP_ID && !given.GITHUB_APP_PRIVATE_KEY)
+    faults.push({ name: 'GITHUB_APP_PRIVATE_KEY', message: 'missing: GITHUB_APP_ID is set' })
+  if (!given.GITHUB_APP_ID && given.GITHUB_APP_PRIVATE_KEY)
+    faults.push({ name: 'GITHUB_APP_ID', message: 'missing: GITHUB_APP_PRIVATE_KEY is set' })
+  if (given.GITHUB_APP_ID && given.GITHUB_TOKEN) {
+    faults.push({ name: 'GITHUB_TOKEN', message: 'set beside GITHUB_APP_ID: the agent has one identity; leave one of them out' })
+  }
+  if ((given.GITHUB_APP_ID || given.GITHUB_TOKEN) && given.GITHUB_WEBHOOK_SECRET.length === 0) {
+    faults.push({ name: 'GITHUB_WEBHOOK_SECRET', message: 'missing: without it no delivery can be verified' })
+  }
+  if (given.MODEL_PROVIDER && !given.MODEL_NAME) faults.push({ name: 'MODEL_NAME', message: 'missing: MODEL_PROVIDER is set' })
+  if (given.MODEL_PROVIDER === 'openai-compatible' && !given.MODEL_BASE_URL) {
+    faults.push({ name: 'MODEL_BASE_URL', message: 'missing: the provider openai-compatible needs the address of its server' })
+  }
+  if (given.MODEL_PROVIDER && given.MODEL_PROVIDER !== 'openai-compatible' && !given.MODEL_API_KEY) {
+    faults.push({ name: 'MODEL_API_KEY', message: `missing: the provider ${given.MODEL_PROVIDER} needs a key` })
+  }
+  if (!given.MODEL_PROVIDER && given.MODEL_NAME) {
+    faults.push({ name: 'MODEL_PROVIDER', message: 'missing: MODEL_NAME is set; one of openai-compatible, deepseek, anthropic, openai' })
+  }
+  if (given.DATABASE_ADMIN_URL && !given.DATABASE_URL) faults.push({ name: 'DATABASE_URL', message: 'missing: DATABASE_ADMIN_URL is set' })
+  return faults
+}
+
+function settingsOf(given: Variables, deployment: DeploymentFile): Settings {
+  const auth: GithubSettings['auth'] | null = given.GITHUB_APP_ID
+    ? { kind: 'app', appId: given.GITHUB_APP_ID, privateKey: given.GITHUB_APP_PRIVATE_KEY! }
+    : given.GITHUB_TOKEN
+      ? { kind: 'token', token: given.GITHUB_TOKEN }
+      : null
+  return {
+    database: given.DATABASE_URL ? { url: given.DATABASE_URL, adminUrl: given.DATABASE_ADMIN_URL ?? given.DATABASE_URL } : null,
+    temporal: { address: given.TEMPORAL_ADDRESS ?? null, namespace: given.TEMPORAL_NAMESPACE },
+    home: given.SWITCHYARD_HOME ?? null,
+    host: given.SWITCHYARD_HOST,
+    panelPort: given.SWITCHYARD_PORT,
+    webhookPort: given.SWITCHYARD_WEBHOOK_PORT,
+    publicUrl: given.SWITCHYARD_PUBLIC_URL ?? null,
+    ticketBudgetTokens: given.SWITCHYARD_TICKET_BUDGET_TOKENS!,
+    github: auth && {
+      apiUrl: given.GITHUB_API_URL ?? 'https://api.github.com',
+      graphqlUrl: given.GITHUB_GRAPHQL_URL ?? null,
+      gitUrl: given.GITHUB_GIT_URL ?? null,
+      auth,
+      webhookSecrets: given.GITHUB_WEBHOOK_SECRET,
+      repositories: given.GITHUB_REPOSITORIES,
+    },
+    model: given.MODEL_PROVIDER
+      ? {
+          provider: given.MODEL_PROVIDER,
+          name: given.MODEL_NAME!,
+          mainName: given.MODEL_MAIN_NAME ?? given.MODEL_NAME!,
+          baseUrl: given.MODEL_BASE_URL ?? null,
+          apiKey: given.MODEL_API_KEY ?? null,
+          contextTokens: given.MODEL_CONTEXT_TOKENS!,
+        }
+      : null,
+    sandbox: given.SANDBOX ?? null,
+    logLevel: given.LOG_LEVEL,
+    file: deployment,
+  }
+}

@@ -1,0 +1,75 @@
+/** The inbox: what waits for the main Session or a Ticket. A row is the message; a wake only says that rows are there. */
+import { sql } from 'kysely'
+import type { Database, Tx } from './database.ts'
+import type { InboxKind } from './schema.ts'
+
+export interface NewItem {
+  address: string
+  kind: InboxKind
+  trigger?: number
+  candidate?: number
+  report?: number
+  body?: string
+}
+
+export async function deliver(tx: Tx, items: NewItem[]): Promise<void> {
+  if (items.length === 0) return
+  const rows = items.map(({ address, kind, trigger, candidate, report, body }) => ({
+    address,
+    kind,
+    trigger: trigger ?? null,
+    candidate: candidate ?? null,
+    report: report ?? null,
+    body: body ?? null,
+    purgedAt: null,
+    signalledAt: null,
+    seenAt: null,
+    session: null,
+    step: null,
+    dropped: null,
+  }))
+  await tx.insertInto('inbox').values(rows).execute()
+}
+
+/** Items that will never be shown, and why: superseded by a newer state, or their Ticket closed. */
+export async function drop(tx: Tx, ids: number[], reason: string): Promise<void> {
+  if (ids.length === 0) return
+  await tx
+    .updateTable('inbox')
+    .set({ dropped: reason })
+    .where('id', 'in', ids)
+    .where('session', 'is', null)
+    .where('dropped', 'is', null)
+    .execute()
+}
+
+/**
+ * Addresses to wake now. Each is leased for some seconds, so that several dispatchers share the work; a dispatcher that dies
+ * leaves them to the next. Held and closed Sessions are skipped: their rows wait and cost nothing.
+ */
+export async function leaseWakes(db: Database, limit: number): Promise<{ address: string; upTo: number }[]> {
+  const { rows } = await sql<{ address: string; upTo: number }>`
+    with due as (
+      select id, address from inbox
+      where session is null and dropped is null and next_signal_at <= now()
+        and not exists (select from pause where scope in (inbox.address, 'all') and held)
+      order by next_signal_at
+      limit ${limit}
+      for update skip locked
+    ), leased as (
+      update inbox set next_signal_at = now() + interval '10 seconds' from due where inbox.id = due.id returning inbox.id, inbox.address
+    )
+    select address, max(id) as "upTo" from leased group by address`.execute(db)
+  return rows
+}
+
+/**
+ * The wake was accepted by Temporal. A row that nobody read within a minute is signalled again (a lost wake); one that a step
+ * has seen and left, whatever the outcome, at most every 15 minutes.
+ */
+export async function confirmWake(db: Database, { address, upTo }: { address: string; upTo: number }): Promise<void> {
+  await sql`
+    update inbox set signalled_at = now(),
+      next_signal_at = now() + case when seen_at is null then interval '1 minute' else interval '15 minutes' end
+    where address = ${address} and id <= ${upTo} and session is null and dropped is null`.execute(db)
+}

@@ -1,0 +1,248 @@
+/**
+ * The deciding transaction (spec P): a stored delivery's Triggers are written and given to whoever gets them, at once or not at
+ * all. What must be asked outside was asked before and comes in as facts.
+ */
+import { sql } from 'kysely'
+import { type Decision, decide } from '../core/routing/decide.ts'
+import type { NormalisedTrigger } from '../core/routing/trigger.ts'
+import { ticketScope } from '../core/ticket/scope.ts'
+import { openCandidate } from './candidates.ts'
+import type { Tx } from './database.ts'
+import { deliver, drop } from './inbox.ts'
+import { recordCommand } from './pauses.ts'
+import { sharedThread } from './places.ts'
+import { shaOf, storable } from './texts.ts'
+
+export interface Judged {
+  trigger: NormalisedTrigger
+  /** The place's repository and the author as rows. */
+  repository: number
+  author: number | null
+  /** Written by the agent's own account. */
+  self: boolean
+  /** The author may write to the place's repository, asked from GitHub. */
+  member: boolean
+}
+
+export interface TakenIn {
+  trigger: number
+  decision: Decision
+}
+
+/** What a delivery's Triggers became. Null: another process took the delivery. Triggers that were known are not decided again. */
+export async function takeIn(tx: Tx, delivery: number, judged: Judged[]): Promise<TakenIn[] | null> {
+  const row = await tx.selectFrom('delivery').select('state').where('id', '=', delivery).forUpdate().skipLocked().executeTakeFirst()
+  if (row?.state !== 'pending') return null
+  const taken: TakenIn[] = []
+  const known: string[] = []
+  for (const each of judged) {
+    const result = await takeInTrigger(tx, delivery, each)
+    if (typeof result === 'string') known.push(result)
+    else taken.push(result)
+  }
+  await tx
+    .updateTable('delivery')
+    .set({ state: taken.length > 0 ? 'normalised' : 'ignored', reason: known.join('; ') || null, settledAt: sql<Date>`now()` })
+    .where('id', '=', delivery)
+    .execute()
+  return taken
+}
+
+async function takeInTrigger(
+  tx: Tx,
+  delivery: number,
+  { trigger: given, repository, author, self, member }: Judged,
+): Promise<TakenIn | string> {
+  const trigger = { ...given, text: storable(given.text), place: { ...given.place, title: storable(given.place.title) } }
+  const thread = await sharedThread(tx, trigger.place, repository)
+  const outdated = await overtaken(tx, trigger)
+  if (outdated) return outdated
+
+  const owners = await subscribers(tx, thread, 'owner')
+  const concerns = trigger.kind === 'fact' ? await concerned(tx, trigger, repository, thread) : []
+  const decision = decide({
+    trigger: {
+      kind: trigger.kind,
+      event: trigger.event,
+      text: trigger.text,
+      addressesAgent: trigger.addressesAgent,
+      mentionsAgent: trigger.mentionsAgent,
+    },
+    author: { self, member },
+    answers: null,
+    thread: { owners, context: await subscribers(tx, thread, 'context'), openCard: false },
+    concerns,
+    listening: [],
+  })
+
+  const inserted = await tx
+    .insertInto('trigger')
+    .values({
+      key: trigger.key,
+      delivery,
+      thread,
+      kind: trigger.kind,
+      event: trigger.event,
+      object: trigger.object,
+      author,
+      authorLogin: trigger.author.login,
+      member,
+      body: trigger.text,
+      sha: shaOf(trigger.text),
+      purgedAt: null,
+      url: trigger.url,
+      happenedAt: new Date(trigger.happenedAt),
+      mentionsAgent: trigger.mentionsAgent,
+      addressesAgent: trigger.addressesAgent,
+      hasInvisibleText: trigger.hasInvisibleText,
+      refs: JSON.stringify(trigger.references),
+      facts: JSON.stringify(trigger.facts),
+      rule: decision.rule,
+      reason: reasonOf(decision),
+    })
+    .onConflict((on) => on.column('key').doNothing())
+    .returning('id')
+    .executeTakeFirst()
+  if (!inserted) return `the same event was taken in before (${trigger.key})`
+
+  await give(tx, { id: inserted.id, thread, trigger }, decision)
+  return { trigger: inserted.id, decision }
+}
+
+/** A message's first version that arrives after a later one, or after its deletion, changes nothing (order is not promised). */
+async function overtaken(tx: Tx, trigger: NormalisedTrigger): Promise<string | null> {
+  if (trigger.kind !== 'message' || !/\.(created|opened|submitted)$/.test(trigger.event)) return null
+  const later = await tx
+    .selectFrom('trigger')
+    .select('event')
+    .where('object', '=', trigger.object)
+    .where('key', '!=', trigger.key)
+    .limit(1)
+    .executeTakeFirst()
+  return later ? `arrived after ${later.event} of the same ${trigger.object}` : null
+}
+
+/** Live Tickets that follow the Thread, held in place until the transaction ends. */
+async function subscribers(tx: Tx, thread: number, role: 'owner' | 'context'): Promise<number[]> {
+  const rows = await tx
+    .selectFrom('ticket')
+    .innerJoin('subscription', 'subscription.ticket', 'ticket.id')
+    .select('ticket.id')
+    .where('subscription.thread', '=', thread)
+    .where('subscription.role', '=', role)
+    .where('subscription.endedAt', 'is', null)
+    .where('ticket.state', '!=', 'closed')
+    .orderBy('ticket.id')
+    .forShare('ticket')
+    .execute()
+  return rows.map(({ id }) => id)
+}
+
+/** Live Tickets whose pull request, branch, commit or review thread the fact is about (spec P5). */
+async function concerned(tx: Tx, { concerns }: NormalisedTrigger, repository: number, thread: number): Promise<number[]> {
+  const { rows } = await sql<{ ticket: number }>`
+    select distinct ticket.id as ticket from ticket
+    where ticket.state <> 'closed' and ticket.id in (
+      select ticket from pull_request where repository = ${repository} and number = any(${concerns.pullRequests}::int[])
+      union select ticket from pull_request where repository = ${repository} and branch = any(${concerns.branches}::text[])
+      union select ticket from push where repository = ${repository} and sha = any(${concerns.commits}::text[])
+      union select ticket from subscription where thread = ${thread} and role = 'owner' and ended_at is null
+    ) order by 1`.execute(tx)
+  return rows.map(({ ticket }) => ticket)
+}
+
+async function give(tx: Tx, at: { id: number; thread: number; trigger: NormalisedTrigger }, decision: Decision): Promise<void> {
+  switch (decision.kind) {
+    case 'dropped':
+    case 'ignored':
+      return
+    case 'command':
+      return execute(tx, at, decision)
+    case 'claims': {
+      const claims = decision.owners.map((ticket) => ({ trigger: at.id, ticket, state: 'pending' as const, reason: null }))
+      await tx.insertInto('claim').values(claims).execute()
+      await deliver(tx, [
+        ...decision.owners.map((ticket) => ({ address: ticketScope(ticket), kind: 'message' as const, trigger: at.id })),
+        ...decision.informed.map((ticket) => ({ address: ticketScope(ticket), kind: 'information' as const, trigger: at.id })),
+      ])
+      return
+    }
+    case 'fact':
+      for (const ticket of decision.tickets) await supersede(tx, ticket, at)
+      return deliver(
+        tx,
+        decision.tickets.map((ticket) => ({ address: ticketScope(ticket), kind: 'fact', trigger: at.id })),
+      )
+    case 'candidate':
+      await openCandidate(tx, { trigger: at.id, thread: at.thread, explicit: decision.explicit, matchable: decision.matchable })
+      return deliver(
+        tx,
+        decision.informed.map((ticket) => ({ address: ticketScope(ticket), kind: 'information', trigger: at.id })),
+      )
+    case 'answer':
+      throw new Error(`no question can be open yet, but ${at.trigger.key} was taken for the answer to ${decision.question}`)
+    default:
+      return decision satisfies never
+  }
+}
+
+/** Only the newest state of one thing reaches the Ticket (spec P5): older ones that it has not read are dropped. */
+async function supersede(tx: Tx, ticket: number, at: { id: number; trigger: NormalisedTrigger }): Promise<void> {
+  const older = await tx
+    .selectFrom('inbox')
+    .innerJoin('trigger', 'trigger.id', 'inbox.trigger')
+    .select('inbox.id')
+    .where('inbox.address', '=', ticketScope(ticket))
+    .where('inbox.kind', '=', 'fact')
+    .where('inbox.session', 'is', null)
+    .where('inbox.dropped', 'is', null)
+    .where('trigger.object', '=', at.trigger.object)
+    .where('trigger.event', '=', at.trigger.event)
+    .execute()
+  await drop(
+    tx,
+    older.map(({ id }) => id),
+    `superseded by message ${at.id}`,
+  )
+}
+
+/** A member's exact chat command (spec N5), for every Ticket that owns the Thread, or for the one it names. */
+async function execute(
+  tx: Tx,
+  at: { id: number; thread: number; trigger: NormalisedTrigger },
+  { command }: Extract<Decision, { kind: 'command' }>,
+): Promise<void> {
+  if (command.name !== 'pause' && command.name !== 'resume' && command.name !== 'close') return
+  const owners = await subscribers(tx, at.thread, 'owner')
+  const targets = command.target === null ? owners : owners.filter((ticket) => `T-${ticket}` === command.target)
+  for (const ticket of targets) {
+    await recordCommand(tx, {
+      kind: command.name,
+      scope: ticketScope(ticket),
+      actor: at.trigger.author.login,
+      transport: 'chat',
+      reason: `said so in ${at.trigger.url}`,
+      basis: `message ${at.id}`,
+    })
+  }
+}
+
+function reasonOf(decision: Decision): string {
+  switch (decision.kind) {
+    case 'dropped':
+    case 'ignored':
+      return decision.reason
+    case 'command':
+      return `command ${decision.command.name}`
+    case 'answer':
+      return `answer to ${decision.question}`
+    case 'claims':
+      return `message for ${decision.owners.map((ticket) => `T-${ticket}`).join(', ')}`
+    case 'fact':
+      return `concerns ${decision.tickets.map((ticket) => `T-${ticket}`).join(', ')}`
+    case 'candidate':
+      return decision.explicit ? 'a member asked for it' : `rules listen to it: ${decision.matchable.join(', ')}`
+    default:
+      return decision satisfies never
+  }
+}

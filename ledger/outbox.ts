@@ -1,0 +1,100 @@
+/**
+ * The outbox: one row per outward effect, keyed by what it is (spec M4). The row stands before the effect is tried, says after a
+ * crash that it may have happened, and keeps what it brought, so that the same call finds its result and another one is refused.
+ */
+import { sql } from 'kysely'
+import { type Database, transaction } from './database.ts'
+import type { OutboxState } from './schema.ts'
+
+export interface NewEffect {
+  key: string
+  kind: string
+  ticket: number | null
+  session: string
+  step: number
+  call: string
+  thread: number | null
+  payload: Record<string, unknown>
+  body: string | null
+}
+
+export interface EffectRow {
+  id: number
+  key: string
+  kind: string
+  ticket: number | null
+  thread: number | null
+  payload: Record<string, unknown>
+  body: string | null
+  state: OutboxState
+  externalId: string | null
+  url: string | null
+  error: string | null
+  createdAt: Date
+}
+
+/** `mine`: made or met again by the same call, or left undone by another, whose place this call takes. `taken`: done by another call. */
+export type Intended = { mine: EffectRow } | { taken: EffectRow }
+
+export function intend(db: Database, { payload, ...effect }: NewEffect): Promise<Intended> {
+  return transaction(db, async (tx) => {
+    await tx
+      .insertInto('outbox')
+      .values({
+        ...effect,
+        payload: JSON.stringify(payload),
+        purgedAt: null,
+        externalId: null,
+        url: null,
+        error: null,
+        sentAt: null,
+        settledAt: null,
+      })
+      .onConflict((on) => on.column('key').doNothing())
+      .execute()
+    const row = await tx.selectFrom('outbox').selectAll().where('key', '=', effect.key).forUpdate().executeTakeFirstOrThrow()
+    const same = row.session === effect.session && row.step === effect.step && row.call === effect.call
+    if (!same && row.state === 'confirmed') return { taken: row }
+    if (!same) {
+      const { session, step, call } = effect
+      await tx.updateTable('outbox').set({ session, step, call }).where('id', '=', row.id).execute()
+    }
+    return { mine: row }
+  })
+}
+
+/** Before the request leaves: from here on it may have happened. */
+export async function markSent(db: Database, id: number): Promise<void> {
+  await db
+    .updateTable('outbox')
+    .set({ state: 'sent', sentAt: sql<Date>`now()`, tries: sql<number>`tries + 1` })
+    .where('id', '=', id)
+    .execute()
+}
+
+export type Settlement =
+  | { state: 'confirmed'; externalId: string; url: string }
+  | { state: 'uncertain'; error: string }
+  | { state: 'failed'; error: string }
+  | { state: 'intent' }
+
+/** What became of it. `intent`: it certainly did not happen and may be sent. */
+export async function settle(db: Database, id: number, settlement: Settlement): Promise<void> {
+  await db
+    .updateTable('outbox')
+    .set({ ...settlement, settledAt: settlement.state === 'uncertain' || settlement.state === 'intent' ? null : sql<Date>`now()` })
+    .where('id', '=', id)
+    .where('state', '!=', 'confirmed')
+    .execute()
+}
+
+/** Effects of a Session's Ticket that may have happened and are not settled, oldest first. */
+export function unsettled(db: Database, session: string): Promise<EffectRow[]> {
+  return db
+    .selectFrom('outbox')
+    .selectAll()
+    .where('ticket', '=', (of) => of.selectFrom('session').select('session.ticket').where('session.id', '=', session))
+    .where('state', 'in', ['sent', 'uncertain'])
+    .orderBy('id')
+    .execute()
+}
