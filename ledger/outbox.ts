@@ -30,6 +30,7 @@ export interface EffectRow {
   externalId: string | null
   url: string | null
   error: string | null
+  tries: number
   createdAt: Date
 }
 

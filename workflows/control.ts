@@ -1,6 +1,6 @@
 /** What stops a Session's work: people's holds, and the move to a fresh history. Shared by a Ticket and its subagents. */
 import { CancellationScope, isCancellation, workflowInfo } from '@temporalio/workflow'
-import type { Mark } from './protocol.ts'
+import type { Mark } from '../core/ticket/scope.ts'
 
 export type Control = ReturnType<typeof createControl>
 

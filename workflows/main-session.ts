@@ -1,6 +1,6 @@
 /** The main Session's workflow, `main`: it never completes. */
 import { makeContinueAsNewFunc } from '@temporalio/workflow'
-import { MAIN } from './protocol.ts'
+import { MAIN } from '../core/ticket/scope.ts'
 import { live } from './session.ts'
 
 export interface MainInput {

@@ -1,23 +1,13 @@
 /**
  * What workflows, activities and clients agree on: ids, task queues, messages, and what activities take and return. Ids,
- * counters and outcomes only (spec M7). No imports but types: this file is part of the workflow bundle.
+ * counters and outcomes only (spec M7). Part of the workflow bundle, so it imports next to nothing.
  */
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow'
-
-export const MAIN = 'main'
-/** A workflow's id is its Session's scope: `main` or `ticket-<n>`. */
-export const ticketScope = (ticket: number): string => `ticket-${ticket}`
-export const ticketOf = (scope: string): number | null => (scope.startsWith('ticket-') ? Number(scope.slice(7)) : null)
+import type { Mark } from '../core/ticket/scope.ts'
 
 export const QUEUES = { workflows: 'switchyard', ledger: 'ledger', model: 'model', channel: 'channel' } as const
 /** Tools that need a Ticket's checkout run on the host that has it. */
 export const workspaceQueue = (host: string): string => `workspace-${host}`
-
-/** One end of a pause: `generation` grows with every pause and every resume of that scope (`ticket-7`, `main`, `all`). */
-export interface Mark {
-  scope: string
-  generation: number
-}
 
 export interface Address {
   session: string

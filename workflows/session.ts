@@ -3,8 +3,9 @@
  * everything that matters is read again from the ledger, so start, continue-as-new and recovery are one path.
  */
 import { allHandlersFinished, CancellationScope, condition, currentUpdateInfo, proxyActivities, setHandler } from '@temporalio/workflow'
+import { ticketOf } from '../core/ticket/scope.ts'
 import { createControl } from './control.ts'
-import { type Address, type Command, close, type LedgerActivities, pause, QUEUES, resume, status, ticketOf, wake } from './protocol.ts'
+import { type Address, type Command, close, type LedgerActivities, pause, QUEUES, resume, status, wake } from './protocol.ts'
 import { type TurnEnd, turn } from './turn.ts'
 import { createVisible } from './visibility.ts'
 

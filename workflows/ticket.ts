@@ -1,6 +1,6 @@
 /** A Ticket's workflow, `ticket-<n>`: one for the Ticket's whole life, whatever its Sessions. */
 import { makeContinueAsNewFunc } from '@temporalio/workflow'
-import { ticketScope } from './protocol.ts'
+import { ticketScope } from '../core/ticket/scope.ts'
 import { live } from './session.ts'
 
 export interface TicketInput {

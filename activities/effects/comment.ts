@@ -1,0 +1,30 @@
+/** A comment: found again by its hidden marker among the agent's own comments, so an uncertain one is never written twice. */
+import { markerLine } from '../../core/message/marker.ts'
+import type { EffectAt, EffectKind, Landed } from './effect.ts'
+
+/** `reviewComment` is the root comment of a review thread. */
+export interface CommentPlace {
+  repository: string
+  number: number
+  reviewComment: string | null
+}
+
+export const comment: EffectKind = {
+  async find({ github, row }: EffectAt): Promise<Landed | null> {
+    const { repository, number, reviewComment } = row.payload as unknown as CommentPlace
+    const { id: authorId } = await github.identity()
+    const since = new Date(row.createdAt.getTime() - 2 * 60_000)
+    const search = { number, marker: markerLine(row.key), authorId, since, ...(reviewComment === null ? {} : { reviewComment }) }
+    const found = await github.client.findCommentByMarker(repository, search)
+    return found && { externalId: found.id, url: found.url }
+  },
+  async send({ github, row }: EffectAt): Promise<Landed> {
+    const { repository, number, reviewComment } = row.payload as unknown as CommentPlace
+    const body = row.body ?? ''
+    const made =
+      reviewComment === null
+        ? await github.client.createComment(repository, number, body)
+        : await github.client.replyInReviewThread(repository, number, reviewComment, body)
+    return { externalId: made.id, url: made.url }
+  },
+}

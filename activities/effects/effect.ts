@@ -1,0 +1,130 @@
+/**
+ * An effect outside (spec M4): its row stands before it is tried; an attempt whose outcome is unknown is looked up before anything
+ * is sent again; the same call finds its result, another call on a taken key is refused with the link.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { ApplicationFailure } from '@temporalio/activity'
+import { GithubError } from '../../channels/github/failure.ts'
+import { endAlarm, raiseAlarm } from '../../ledger/alarms.ts'
+import { type EffectRow, intend, markSent, type NewEffect, settle } from '../../ledger/outbox.ts'
+import type { Deps, Github } from '../deps.ts'
+import { KINDS } from './kinds.ts'
+
+export interface Landed {
+  externalId: string
+  url: string
+}
+
+/** One kind of effect, done from its row alone, so that a restarted process can settle what another one began. */
+export interface EffectKind {
+  /** What an earlier attempt left outside, or a present state that is the wanted one already; null: it is not there. */
+  find(at: EffectAt): Promise<Landed | null>
+  send(at: EffectAt): Promise<Landed | { refused: string }>
+  /** What the ledger learns when it is there; safe to repeat. */
+  landed?(at: EffectAt, landed: Landed): Promise<void>
+}
+
+export interface EffectAt {
+  deps: Deps
+  github: Github
+  row: EffectRow
+  signal: AbortSignal
+}
+
+export type Performed = { landed: Landed } | { taken: EffectRow } | { refused: string }
+
+export async function perform(deps: Deps, effect: NewEffect, signal: AbortSignal): Promise<Performed> {
+  const { github } = deps
+  if (!github) return { refused: 'GitHub is off in this deployment: nothing can be sent there.' }
+  const intended = await intend(deps.db, effect)
+  if ('taken' in intended) return intended
+  const row = intended.mine
+  if (row.state === 'confirmed') return { landed: { externalId: row.externalId!, url: row.url! } }
+  const at = { deps, github, row, signal }
+  const kind = KINDS[row.kind]!
+  if (row.state === 'sent' || row.state === 'uncertain') {
+    const found = await lookUp(at)
+    if (found) return { landed: found }
+  }
+  await markSent(deps.db, row.id)
+  try {
+    const sent = await kind.send(at)
+    if ('refused' in sent) {
+      await settle(deps.db, row.id, { state: 'failed', error: sent.refused })
+      return sent
+    }
+    return { landed: await confirm(at, sent) }
+  } catch (error) {
+    return afterFailure(at, error)
+  }
+}
+
+/** Asks outside what became of an attempt, and settles the row by the answer. */
+export async function lookUp(at: EffectAt): Promise<Landed | null> {
+  const { deps, row, signal } = at
+  const kind = KINDS[row.kind]!
+  const found = (await kind.find(at)) ?? (await secondLook(() => kind.find(at), signal))
+  if (found) return confirm(at, found)
+  await settle(deps.db, row.id, { state: 'intent' })
+  return null
+}
+
+/** A list may lag behind a write. */
+async function secondLook(find: () => Promise<Landed | null>, signal: AbortSignal): Promise<Landed | null> {
+  await sleep(1_500, undefined, { signal })
+  return find()
+}
+
+async function confirm(at: EffectAt, landed: Landed): Promise<Landed> {
+  const { deps, row } = at
+  await KINDS[row.kind]!.landed?.(at, landed)
+  await settle(deps.db, row.id, { state: 'confirmed', ...landed })
+  await endAlarm(deps.db, 'effect', row.key)
+  return landed
+}
+
+/** A refused token is renewed by the client; more than one renewal does not help. */
+const UNAUTHORISED_TRIES = 2
+
+async function afterFailure({ deps, row, signal }: EffectAt, error: unknown): Promise<{ refused: string }> {
+  if (!(error instanceof GithubError)) {
+    await settle(deps.db, row.id, { state: 'uncertain', error: error instanceof Error ? error.message : String(error) })
+    signal.throwIfAborted()
+    throw error
+  }
+  const { failure } = error
+  switch (failure.kind) {
+    case 'unknown-outcome':
+    case 'server':
+      await settle(deps.db, row.id, { state: 'uncertain', error: failure.message })
+      throw ApplicationFailure.retryable(failure.message, 'EffectUncertain')
+    case 'rate-limited':
+      await settle(deps.db, row.id, { state: 'intent' })
+      throw ApplicationFailure.create({
+        type: 'RateLimited',
+        message: failure.message,
+        category: 'BENIGN',
+        nextRetryDelay: Math.max(1_000, failure.retryAt.getTime() - deps.now().getTime()),
+      })
+    case 'unauthorised':
+      if (row.tries < UNAUTHORISED_TRIES) {
+        await settle(deps.db, row.id, { state: 'intent' })
+        throw ApplicationFailure.retryable(failure.message, 'Unauthorised')
+      }
+      return final(failure.message)
+    case 'forbidden':
+    case 'not-found':
+    case 'gone':
+    case 'invalid':
+    case 'locked':
+      return final(failure.message)
+    default:
+      return failure satisfies never
+  }
+
+  async function final(message: string): Promise<{ refused: string }> {
+    await settle(deps.db, row.id, { state: 'failed', error: message })
+    await raiseAlarm(deps.db, 'effect', row.key, `GitHub refuses it for good: ${message}`)
+    return { refused: `GitHub refuses it for good: ${message}` }
+  }
+}

@@ -1,0 +1,17 @@
+/** `orchestrator_acknowledge`: the receipt under a message that this Ticket has claimed, once (spec H2). */
+import { orchestratorAcknowledge } from '../../core/tool/orchestrator-acknowledge.ts'
+import type { ToolAnswer, ToolCall } from '../run-tool.ts'
+import { say } from './say.ts'
+
+export async function acknowledge(call: ToolCall): Promise<ToolAnswer> {
+  const { message, text } = orchestratorAcknowledge.input.parse(call.input)
+  const claim = await call.deps.db
+    .selectFrom('claim')
+    .select('state')
+    .where('trigger', '=', message)
+    .where('ticket', '=', call.ticket)
+    .executeTakeFirst()
+  if (claim?.state !== 'claimed')
+    return { refused: `Refused: T-${call.ticket} has not claimed message ${message}, so it has nothing to acknowledge there.` }
+  return say(call, { message, purpose: 'acknowledge', text })
+}

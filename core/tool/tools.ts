@@ -1,0 +1,5 @@
+/** Every tool there is, in the order of the packages. */
+import { PACKAGES } from './packages.ts'
+import type { Tool } from './tool.ts'
+
+export const TOOLS: readonly Tool[] = PACKAGES.flatMap(({ tools }) => tools)

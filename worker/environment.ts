@@ -1,0 +1,56 @@
+/** Reads what the settings are made of: the environment, an `.env` file, `<SECRET>_FILE`s, `switchyard.yaml` (design §8). */
+import { existsSync, readFileSync } from 'node:fs'
+import { isAbsolute, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseEnv } from 'node:util'
+import { parseDocument } from 'yaml'
+import { type Fault, type ParsedSettings, parseSettings, SECRETS } from '../core/deployment/settings.ts'
+
+/** The project's own folder: where `.env`, `switchyard.yaml` and the default state folder stand. */
+export const ROOT = fileURLToPath(new URL('..', import.meta.url))
+
+export function readSettings(given: Readonly<Record<string, string | undefined>> = process.env, folder = ROOT): ParsedSettings {
+  const faults: Fault[] = []
+  const environment = { ...readEnvFile(folder), ...given }
+  for (const name of SECRETS) {
+    const path = environment[`${name}_FILE`]
+    if (!path) continue
+    if (environment[name]) faults.push({ name: `${name}_FILE`, message: `set beside ${name}: leave one of them out` })
+    else {
+      const text = readFile(path, folder)
+      if (text === null) faults.push({ name: `${name}_FILE`, message: `"${path}" cannot be read` })
+      else environment[name] = text.trimEnd()
+    }
+  }
+  const document = readYaml(environment.SWITCHYARD_CONFIG, folder)
+  if ('fault' in document) faults.push(document.fault)
+  const parsed = parseSettings(environment, 'fault' in document ? {} : document.value)
+  if (faults.length === 0) return parsed
+  return { faults: [...faults, ...('faults' in parsed ? parsed.faults : [])] }
+}
+
+/** `SWITCHYARD_HOME`, or `.switchyard` in the project. */
+export function homeFolder(home: string | null): string {
+  if (home === null) return join(ROOT, '.switchyard')
+  return isAbsolute(home) ? home : join(process.cwd(), home)
+}
+
+function readEnvFile(folder: string): Record<string, string | undefined> {
+  const text = readFile('.env', folder)
+  return text === null ? {} : parseEnv(text)
+}
+
+function readYaml(path: string | undefined, folder: string): { value: unknown } | { fault: Fault } {
+  const name = path ?? 'switchyard.yaml'
+  const text = readFile(name, folder)
+  if (text === null)
+    return path === undefined ? { value: {} } : { fault: { name: 'SWITCHYARD_CONFIG', message: `"${path}" cannot be read` } }
+  const document = parseDocument(text)
+  const [error] = document.errors
+  return error ? { fault: { name, message: error.message.split('\n')[0]! } } : { value: document.toJS() ?? {} }
+}
+
+function readFile(path: string, folder: string): string | null {
+  const whole = isAbsolute(path) ? path : join(folder, path)
+  return existsSync(whole) ? readFileSync(whole, 'utf8') : null
+}

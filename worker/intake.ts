@@ -1,0 +1,84 @@
+/**
+ * From a stored delivery to its Triggers: normalise, ask outside what must be known, decide in one transaction (spec P). A fact
+ * that cannot be had keeps the delivery pending and its place in order; nobody becomes an outsider because GitHub is down.
+ */
+import type { Logger } from 'pino'
+import type { GithubClient } from '../channels/github/client.ts'
+import { normalise } from '../channels/github/normalise.ts'
+import { parseExact } from '../channels/github/payload.ts'
+import type { AgentIdentity, NormalisedTrigger } from '../core/routing/trigger.ts'
+import { raiseAlarm } from '../ledger/alarms.ts'
+import { type Database, transaction } from '../ledger/database.ts'
+import { ignoreDelivery, type PendingDelivery, pendingDeliveries, postponeDelivery } from '../ledger/deliveries.ts'
+import { type Judged, takeIn } from '../ledger/intake.ts'
+import { accountRow, knownPermission, learnPermission, mayWrite, repositoryRow } from '../ledger/places.ts'
+
+export interface Intake {
+  db: Database
+  client: GithubClient
+  identity(): Promise<AgentIdentity>
+  /** Served repositories as `owner/name`; empty: all that the identity sees. */
+  repositories: readonly string[]
+  log: Logger
+  now(): Date
+}
+
+/** One round; says how many deliveries were settled. */
+export async function takeInPending(intake: Intake, signal: AbortSignal): Promise<number> {
+  const pending = await pendingDeliveries(intake.db, 'github', 50)
+  let settled = 0
+  for (const delivery of pending) {
+    if (signal.aborted) break
+    try {
+      await takeInOne(intake, delivery)
+      settled += 1
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error)
+      intake.log.warn({ err: error, delivery: delivery.id, tries: delivery.tries }, 'a delivery cannot be decided yet')
+      await postponeDelivery(intake.db, delivery, reason)
+      if (delivery.tries === 8)
+        await raiseAlarm(intake.db, 'intake', `delivery ${delivery.id}`, `cannot be decided and holds back its place: ${reason}`)
+    }
+  }
+  return settled
+}
+
+async function takeInOne(intake: Intake, delivery: PendingDelivery): Promise<void> {
+  if (delivery.body === null) return ignoreDelivery(intake.db, delivery.id, 'its body was purged')
+  const agent = await intake.identity()
+  const normalised = normalise(delivery.event, parseExact(delivery.body) as Record<string, unknown>, agent)
+  if ('ignored' in normalised) return ignoreDelivery(intake.db, delivery.id, normalised.ignored)
+  const unserved = normalised.triggers.find(({ place }) => !isServed(intake, place.repository.fullName))
+  if (unserved) return ignoreDelivery(intake.db, delivery.id, `${unserved.place.repository.fullName} is not served (GITHUB_REPOSITORIES)`)
+
+  const judged: Judged[] = []
+  for (const trigger of normalised.triggers) judged.push(await judge(intake, agent, trigger))
+  await transaction(intake.db, (tx) => takeIn(tx, delivery.id, judged))
+}
+
+const isServed = ({ repositories }: Intake, fullName: string): boolean =>
+  repositories.length === 0 || repositories.some((served) => served.toLowerCase() === fullName.toLowerCase())
+
+async function judge(intake: Intake, agent: AgentIdentity, trigger: NormalisedTrigger): Promise<Judged> {
+  const { author, place } = trigger
+  const repository = await repositoryRow(intake.db, place.source, place.repository)
+  const row = await accountRow(intake.db, author)
+  const self = author.id === agent.id || (author.viaApp !== null && author.viaApp === agent.appId)
+  return { trigger, repository, author: row, self, member: !self && (await isMember(intake, trigger, row, repository)) }
+}
+
+/** A person with write permission (spec Q1); nobody who writes through an app (N2), no bot, no deleted account. */
+async function isMember(
+  intake: Intake,
+  { author, place, kind }: NormalisedTrigger,
+  account: number | null,
+  repository: number,
+): Promise<boolean> {
+  if (kind !== 'message' || account === null || author.kind !== 'user' || author.viaApp !== null) return false
+  const now = intake.now()
+  const known = await knownPermission(intake.db, account, repository, now)
+  if (known) return mayWrite(known)
+  const permission = await intake.client.permission(place.repository.fullName, author.login)
+  await learnPermission(intake.db, account, repository, permission, now)
+  return mayWrite(permission)
+}

@@ -1,0 +1,94 @@
+/**
+ * The services that the program stands on: Postgres and Temporal, embedded unless the settings name others, brought up side by
+ * side, with the ledger migrated and the search attributes registered before anything polls.
+ */
+import { Connection } from '@temporalio/client'
+import type { Settings } from '../core/deployment/settings.ts'
+import { migrate } from '../ledger/migrate.ts'
+import { startPostgres } from './embedded/postgres.ts'
+import { APP_ROLE } from './embedded/postgres-roles.ts'
+import { SEARCH_ATTRIBUTES, startTemporal } from './embedded/temporal.ts'
+import { ensureNamespace } from './embedded/temporal-namespace.ts'
+
+export interface Services {
+  databaseUrl: string
+  temporal: { address: string; namespace: string; uiUrl: string | null }
+  /** Settles when an embedded service ends by itself, with a sentence. */
+  died: Promise<string>
+  stop(): Promise<void>
+}
+
+export async function startServices(settings: Settings, home: string, say: (line: string) => void): Promise<Services> {
+  const [database, temporal] = await Promise.allSettled([openDatabase(settings, home, say), openTemporal(settings, home, say)])
+  if (database.status === 'fulfilled' && temporal.status === 'fulfilled') {
+    return {
+      databaseUrl: database.value.url,
+      temporal: temporal.value.at,
+      died: Promise.race([database.value.died, temporal.value.died]),
+      async stop() {
+        await temporal.value.stop()
+        await database.value.stop()
+      },
+    }
+  }
+  for (const service of [temporal, database]) if (service.status === 'fulfilled') await service.value.stop()
+  throw database.status === 'rejected' ? database.reason : (temporal as PromiseRejectedResult).reason
+}
+
+const never = new Promise<string>(() => {})
+
+async function openDatabase({ database }: Settings, home: string, say: (line: string) => void) {
+  const embedded = database ? null : await startPostgres({ home, say })
+  try {
+    const url = database?.url ?? embedded!.appUrl
+    const adminUrl = database?.adminUrl ?? embedded!.ownerUrl
+    const appRole = database ? roleOf(database) : APP_ROLE
+    const { ran } = await migrate({ adminUrl, ...(appRole === null ? {} : { appRole }) }).catch((error: Error) => {
+      throw database ? new Error(`DATABASE_URL: ${reachable(adminUrl)} does not serve: ${error.message}`) : error
+    })
+    if (ran.length > 0) say(`migrated the ledger: ${ran.join(', ')}`)
+    return {
+      url,
+      died: embedded ? embedded.died.then((words) => `Postgres ended by itself: ${words}`) : never,
+      stop: async () => embedded?.stop(),
+    }
+  } catch (error) {
+    await embedded?.stop()
+    throw error
+  }
+}
+
+/** The app's role, where it is another one than the owner's. */
+function roleOf({ url, adminUrl }: NonNullable<Settings['database']>): string | null {
+  const [role, owner] = [new URL(url).username, new URL(adminUrl).username]
+  return role === owner ? null : decodeURIComponent(role)
+}
+
+/** An address without its secret. */
+function reachable(url: string): string {
+  const { host, pathname } = new URL(url)
+  return `${host}${pathname}`
+}
+
+async function openTemporal({ temporal }: Settings, home: string, say: (line: string) => void) {
+  if (!temporal.address) {
+    const embedded = await startTemporal({ home, say, namespace: temporal.namespace })
+    const { address, namespace, uiUrl } = embedded
+    return {
+      at: { address, namespace, uiUrl },
+      died: embedded.died.then((words) => `Temporal ended by itself: ${words}`),
+      stop: embedded.stop,
+    }
+  }
+  const connection = await Connection.connect({ address: temporal.address, connectTimeout: '10s' }).catch((error: Error) => {
+    throw new Error(
+      `TEMPORAL_ADDRESS: ${temporal.address} does not answer (${error.message}): is the server running, and is the address right?`,
+    )
+  })
+  try {
+    await ensureNamespace(connection, temporal.namespace, SEARCH_ATTRIBUTES)
+  } finally {
+    await connection.close()
+  }
+  return { at: { address: temporal.address, namespace: temporal.namespace, uiUrl: null }, died: never, stop: async () => {} }
+}

@@ -1,0 +1,118 @@
+/** The Temporal workers of this process: one polls workflows, the others each one kind of activity (design §4, task queues). */
+import { fileURLToPath } from 'node:url'
+import {
+  bundleWorkflowCode,
+  DefaultLogger,
+  type LogLevel,
+  makeTelemetryFilterString,
+  NativeConnection,
+  Runtime,
+  Worker,
+} from '@temporalio/worker'
+import type { Logger } from 'pino'
+import { createActivities } from '../activities/create.ts'
+import type { Deps } from '../activities/deps.ts'
+import { QUEUES, workspaceQueue } from '../workflows/protocol.ts'
+
+export interface RunningWorkers {
+  /** Rejects when a worker gives up; the process should end then, and be started again. */
+  ended: Promise<void>
+  stop(): Promise<void>
+}
+
+export interface WorkersGiven {
+  address: string
+  namespace: string
+  deps: Deps
+  log: Logger
+  /** How many activities of a kind run at the same time. */
+  concurrency?: Partial<Record<keyof typeof CONCURRENCY, number>>
+  /** 0 in tests: every workflow task replays its history. */
+  maxCachedWorkflows?: number
+}
+
+const CONCURRENCY = { ledger: 20, model: 50, channel: 20, workspace: 20 } as const
+
+/** How long running activities may go on after a stop before they are cut off. */
+const GRACE = '5s'
+
+let installed = false
+
+/** Temporal's runtime is one for the process; the first caller's logger is the one. */
+function installRuntime(log: Logger): void {
+  if (installed) return
+  installed = true
+  const LEVELS: Readonly<Record<LogLevel, 'trace' | 'debug' | 'info' | 'warn' | 'error'>> = {
+    TRACE: 'trace',
+    DEBUG: 'debug',
+    INFO: 'info',
+    WARN: 'warn',
+    ERROR: 'error',
+  }
+  Runtime.install({
+    logger: new DefaultLogger('WARN', ({ level, message, meta }) => log[LEVELS[level]](meta ?? {}, message)),
+    telemetryOptions: { logging: { filter: makeTelemetryFilterString({ core: 'ERROR', other: 'ERROR' }), forward: {} } },
+    shutdownSignals: [],
+  })
+}
+
+export async function startWorkers({
+  address,
+  namespace,
+  deps,
+  log,
+  concurrency,
+  maxCachedWorkflows = 500,
+}: WorkersGiven): Promise<RunningWorkers> {
+  installRuntime(log)
+  const connection = await NativeConnection.connect({ address, grpcCompression: { codec: 'none' } })
+  try {
+    const common = {
+      connection,
+      namespace,
+      shutdownGraceTime: GRACE,
+      shutdownForceTime: '20s',
+      maxHeartbeatThrottleInterval: '5s',
+    } as const
+    const activities = { ...createActivities(deps) }
+    const activityWorker = (taskQueue: string, kind: keyof typeof CONCURRENCY) =>
+      Worker.create({ ...common, taskQueue, activities, maxConcurrentActivityTaskExecutions: concurrency?.[kind] ?? CONCURRENCY[kind] })
+    const workers = await Promise.all([
+      Worker.create({
+        ...common,
+        taskQueue: QUEUES.workflows,
+        workflowBundle: await workflowBundle(log),
+        maxCachedWorkflows,
+        maxConcurrentWorkflowTaskExecutions: 40,
+      }),
+      activityWorker(QUEUES.ledger, 'ledger'),
+      activityWorker(QUEUES.model, 'model'),
+      activityWorker(QUEUES.channel, 'channel'),
+      activityWorker(workspaceQueue(deps.host), 'workspace'),
+    ])
+    const running = workers.map((worker) => worker.run())
+    const ended = Promise.all(running).then(() => undefined)
+    return {
+      ended,
+      async stop() {
+        for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown()
+        await Promise.allSettled(running)
+        await connection.close()
+      },
+    }
+  } catch (error) {
+    await connection.close()
+    throw error
+  }
+}
+
+let bundled: Promise<{ code: string }> | null = null
+
+/** Made once for a process, from the workflow files as they are. */
+export function workflowBundle(log: Logger): Promise<{ code: string }> {
+  bundled ??= bundleWorkflowCode({
+    workflowsPath: fileURLToPath(new URL('../workflows/index.ts', import.meta.url)),
+    logger: new DefaultLogger('WARN', ({ message }) => log.warn(message)),
+  })
+  return bundled
+}
