@@ -28,7 +28,7 @@ interface Operation {
 const UNDESCRIBED = { prefix: /^\/repositories\/\d+/, as: '/repos/owner/repository' }
 
 /** What any route may answer besides what is described for it, always in the basic shape. */
-const ANYWHERE = new Set([400, 401, 403, 404, 422, 500, 502, 503])
+const ANYWHERE = new Set([400, 401, 403, 404, 415, 422, 500, 502, 503])
 
 /** Each route describes its refusals in another way; what is sent is always this. */
 const REFUSAL: Json = {
@@ -54,7 +54,11 @@ export function createContract(): Contract {
     logger: false,
     unicodeRegExp: false,
   })
-  for (const validator of [ajv, words]) addFormats.default(validator)
+  for (const validator of [ajv, words]) {
+    addFormats.default(validator)
+    // a bot's address holds the brackets of its login, which the strict format refuses and GitHub sends
+    validator.addFormat('email', /^[^@\s]+@[^@\s]+$/)
+  }
   const compiled = new Map<string, ValidateFunction>()
   const templates = Object.keys(described.paths as Json).map(compileTemplate)
 

@@ -19,10 +19,10 @@ beforeAll(async () => {
   scratch = mkdtempSync(join(tmpdir(), 'offline-github-clone-'))
 })
 afterAll(async () => {
-  expect(stage.github.contractFaults).toEqual([])
   await stage.end()
   await receiver.close()
   rmSync(scratch, { recursive: true, force: true })
+  expect(stage.github.contractFaults).toEqual([])
 })
 
 const PEOPLE = {

@@ -4,7 +4,6 @@
  */
 import { spawn } from 'node:child_process'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { settleRefs } from './acts/pushes.ts'
 import { type Actor, actorOf, authorOf, canSee, may, READ, WRITE } from './auth.ts'
@@ -108,44 +107,51 @@ async function runBackend(
     // git ends without reading on when it refuses; a caller that hangs up leaves git with a cut pack, which it refuses itself
     if (error.code !== 'EPIPE' && error.code !== 'ERR_STREAM_PREMATURE_CLOSE' && error.code !== 'ECONNRESET') throw error
   })
-  const head = await readHead(child.stdout)
+  const { status, headers: answered, body } = await cgiAnswer(child.stdout)
   if (git.service !== 'git-receive-pack') {
-    response.writeHead(head.status, head.headers)
-    response.write(head.rest)
-    await pipeline(child.stdout, response).catch((error: NodeJS.ErrnoException) => {
+    response.writeHead(status, answered)
+    await pipeline(body, response).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'ERR_STREAM_PREMATURE_CLOSE') throw error
     })
     await Promise.all([sent, closed])
     return
   }
-  const body = [head.rest]
-  for await (const chunk of child.stdout) body.push(chunk as Buffer)
+  const whole: Buffer[] = []
+  for await (const chunk of body) whole.push(chunk)
   await Promise.all([sent, closed])
   await settle()
-  response.writeHead(head.status, head.headers).end(Buffer.concat(body))
+  response.writeHead(status, answered).end(Buffer.concat(whole))
 }
 
-/** A CGI answer: header lines, an empty line, and the body. */
-async function readHead(stdout: Readable): Promise<{ status: number; headers: Record<string, string>; rest: Buffer }> {
+interface CgiAnswer {
+  status: number
+  headers: Record<string, string>
+  body: AsyncIterable<Buffer>
+}
+
+/** A CGI answer: header lines, an empty line, and the body, of which the first piece may have come with the lines. */
+async function cgiAnswer(stdout: AsyncIterable<Buffer>): Promise<CgiAnswer> {
+  // read by one iterator from the first byte to the last: a stream that was left by one reader stalls for the next
+  const iterator = stdout[Symbol.asyncIterator]()
   let seen = Buffer.alloc(0)
-  // kept open, and let go of below: while it listens, nobody else is given the rest
-  const iterator = stdout.iterator({ destroyOnReturn: false })
   for (;;) {
     const end = seen.indexOf('\r\n\r\n')
     if (end >= 0) {
-      await iterator.return?.()
       const lines = seen.subarray(0, end).toString('latin1').split('\r\n')
-      const headers = Object.fromEntries(
-        lines.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 1).trim()]),
-      )
-      const { status = '200', ...rest } = headers
-      return { status: Number.parseInt(status, 10), headers: rest, rest: seen.subarray(end + 4) }
+      const pairs = lines.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 1).trim()])
+      const { status = '200', ...headers } = Object.fromEntries(pairs) as Record<string, string>
+      return { status: Number.parseInt(status, 10), headers, body: remaining(seen.subarray(end + 4), iterator) }
     }
     const { value, done } = await iterator.next()
     if (done)
       throw new Error(
         `git http-backend ended before its headers were complete; it said ${JSON.stringify(seen.toString('latin1').slice(0, 200))}`,
       )
-    seen = Buffer.concat([seen, value as Buffer])
+    seen = Buffer.concat([seen, value])
   }
+}
+
+async function* remaining(first: Buffer, iterator: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {
+  yield first
+  for (let next = await iterator.next(); !next.done; next = await iterator.next()) yield next.value
 }

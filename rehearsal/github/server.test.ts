@@ -73,7 +73,7 @@ async function openReviewed() {
 const THREADS = `query ($number: Int!) { repository(owner: "acme", name: "shop") { pullRequest(number: $number) { id isDraft headRefOid mergeStateStatus author { login }
   reviewThreads(first: 10) { totalCount pageInfo { hasNextPage endCursor } nodes { id isResolved isOutdated path line comments(first: 5) { nodes { databaseId body author { login } } } } } } } }`
 
-test('[F068] GraphQL answers 200 with errors: an unknown field, a missing boundary, a missing pull request', async () => {
+test('[F297] GraphQL answers 200 with errors: an unknown field, a missing boundary, a missing pull request', async () => {
   const token = stage.token('mona')
   expect((await ask(null, '{ viewer { login } }')).status).toBe(401)
   expect(await ask(token, '{ viewer { login shoeSize } }')).toMatchObject({
@@ -94,7 +94,7 @@ test('[F068] GraphQL answers 200 with errors: an unknown field, a missing bounda
   expect(boundless.body.errors[0].type).toBe('MISSING_PAGINATION_BOUNDARIES')
 })
 
-test('review threads are read, answered and resolved by GraphQL, and a draft is made ready', async () => {
+test('[F137] review threads are read, answered and resolved by GraphQL, where a bot’s login has no `[bot]`; a draft is made ready', async () => {
   const pull = await openReviewed()
   const token = await stage.installationToken()
   const { body } = await ask(token, THREADS, { number: pull.number })
@@ -146,6 +146,24 @@ test('what the rehearsal does not serve is refused and said aloud, over REST and
   expect(stage.github.unserved).toEqual([`GET ${SHOP}/actions/runs`])
   const { body } = await ask(stage.token('mona'), '{ viewer { isHireable } }')
   expect(body.errors[0].message).toBe('the rehearsal does not serve User.isHireable')
+})
+
+test('another form than JSON is refused and said aloud, never answered with JSON', async () => {
+  const headers = { authorization: `Bearer ${stage.token('mona')}`, accept: 'application/vnd.github.diff' }
+  expect((await fetch(`${stage.github.apiUrl}${SHOP}/pulls/1`, { headers })).status).toBe(415)
+  expect(stage.github.unserved.join()).toContain('as vnd.github.diff')
+})
+
+test('an issue’s and a pull request’s address show a page on which nothing that was written runs', async () => {
+  const pull = await openReviewed()
+  stage.github.operator.comment({ ...at, number: pull.number, body: '<script>alert(1)</script>' })
+  const { body } = await stage.as(null)('GET', `${SHOP}/pulls/${pull.number}`)
+  const page = await (await fetch(body.html_url)).text()
+  expect(page).toContain('why?')
+  expect(page).toContain('+one')
+  expect(page).toContain('&#60;script&#62;')
+  expect(page).not.toContain('<script>')
+  expect((await fetch(`${stage.github.url}/acme/shop/pull/99`)).status).toBe(404)
 })
 
 test('a body that is no JSON object is refused with 400', async () => {

@@ -14,6 +14,7 @@ import { gitRequest, serveGit } from './git-http.ts'
 import { answerGraphql } from './graphql.ts'
 import { type Answer, type Method, type Route, refusalOf, refuse } from './http.ts'
 import { createOperator, type Operator, operate } from './operator.ts'
+import { pageAt } from './pages.ts'
 import { bestMatch, compileTemplate, parametersIn } from './paths.ts'
 import { accountRoutes } from './rest/accounts.ts'
 import { appRoutes } from './rest/apps.ts'
@@ -71,12 +72,15 @@ export async function startGithub(options: GithubOptions): Promise<OfflineGithub
   const operator = createOperator(world)
   const serving: Serving = { world, operator, contract, contractFaults, unserved, watch, limits: new Map() }
 
+  const underWay = new Set<Promise<void>>()
   const server = createServer((request, response) => {
-    serve(serving, request, response).catch((error: unknown) => {
+    const served = serve(serving, request, response).catch((error: unknown) => {
       loud(`offline GitHub: ${request.method} ${request.url} failed: ${error instanceof Error ? error.stack : String(error)}`)
       if (!response.headersSent) response.writeHead(500, { 'content-type': 'application/json' })
       response.end(JSON.stringify({ message: 'Server Error' }))
     })
+    underWay.add(served)
+    void served.finally(() => underWay.delete(served))
   })
   server.listen(options.port ?? 0, options.host ?? '127.0.0.1')
   await once(server, 'listening')
@@ -99,6 +103,8 @@ export async function startGithub(options: GithubOptions): Promise<OfflineGithub
     async close() {
       server.close()
       server.closeAllConnections()
+      // nobody hears them any more, but what they still write must not fall upon the state of the next start
+      await Promise.all(underWay)
       await world.close()
     },
   }
@@ -120,8 +126,9 @@ async function serve(serving: Serving, request: IncomingMessage, response: Serve
   if (git) return serveGit(serving.world, git, request, response)
 
   const deed = /^\/_rehearsal\/([A-Za-z]+)$/.exec(url.pathname)?.[1]
-  // it may do everything without a token, so only this machine may use it, wherever the server listens
-  if (deed && LOOPBACK.test(request.socket.remoteAddress ?? '')) {
+  // the operator may do and read everything without a token, so only from this machine, wherever the server listens
+  const local = LOOPBACK.test(request.socket.remoteAddress ?? '')
+  if (deed && local) {
     const body = await readBody(request)
     const answer = parseJson(body)
     const done =
@@ -129,6 +136,16 @@ async function serve(serving: Serving, request: IncomingMessage, response: Serve
         ? { status: 400, body: { message: 'the body is no JSON object' } }
         : await operate(serving.operator, deed, answer)
     return send(response, done.status, done.body, {})
+  }
+  const page = request.method === 'GET' && local ? await pageAt(serving.world, url.pathname) : null
+  if (page !== null) {
+    response
+      .writeHead(200, {
+        'content-type': 'text/html; charset=utf-8',
+        'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'",
+      })
+      .end(page)
+    return
   }
   return serveApi(serving, url, request, response)
 }
@@ -153,6 +170,7 @@ async function serveApi(serving: Serving, url: URL, request: IncomingMessage, re
     const actor = actorOf(world.state, request.headers.authorization)
     Object.assign(headers, rateLimit(serving, actor))
     if (body === undefined) refuse(400, 'Problems parsing JSON')
+    refuseMedia(serving, request)
     answer =
       path === '/graphql' && method === 'POST'
         ? await answerGraphql(world, actor, body, serving.watch)
@@ -164,6 +182,15 @@ async function serveApi(serving: Serving, url: URL, request: IncomingMessage, re
   }
   if (contract && described) contractFaults.push(...contract.response(method, path, answer.status, answer.body))
   send(response, answer.status, answer.body, { ...headers, ...answer.headers })
+}
+
+/** GitHub would answer in another form (a diff, raw text, rendered HTML); JSON in its place would be a lie. */
+function refuseMedia({ watch, unserved }: Serving, request: IncomingMessage): void {
+  const asked = /\bvnd\.github\.(?:v3\.)?(?:raw|diff|patch|html|text|full|sha)\b/.exec(request.headers.accept ?? '')
+  if (!asked) return
+  unserved.push(`${request.method} ${request.url} as ${asked[0]}`)
+  watch.loud(`offline GitHub: ${request.method} ${request.url} was asked as ${asked[0]}, which the rehearsal does not serve`)
+  refuse(415, `Unsupported 'Accept' header: ${asked[0]}. Must accept 'application/json'.`)
 }
 
 const COMPILED = ROUTES.map((route) => ({ ...compileTemplate(route.path), route }))
