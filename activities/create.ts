@@ -55,9 +55,12 @@ async function alive<Result>(deps: Deps, { session, step }: Address, work: (sign
     deps.log.error({ err: error, session, step, attempt: activityInfo().attempt }, 'an activity failed')
     if (isOutage(error)) throw ApplicationFailure.retryable(message, 'Outage')
     if (activityInfo().attempt < UNKNOWN_TRIES) throw ApplicationFailure.retryable(message, 'Unexpected')
-    await raiseAlarm(deps.db, 'error', session, `step ${step} of ${session} failed ${UNKNOWN_TRIES} times: ${message}`)
+    await raiseAlarm(deps.db, 'error', scopeOf(session), `step ${step} of ${session} failed ${UNKNOWN_TRIES} times: ${message}`)
     throw ApplicationFailure.nonRetryable(message, 'Unexpected')
   } finally {
     clearInterval(timer)
   }
 }
+
+/** `main-1` → `main`, `t7-2` → `ticket-7`. */
+const scopeOf = (session: string): string => session.replace(/-\d+$/, '').replace(/^t(?=\d)/, 'ticket-')

@@ -14,6 +14,7 @@ import type { OpenCall } from '../ledger/sessions.ts'
 import {
   closeRequest,
   commitStep,
+  firstAsked,
   markSeen,
   type NewCall,
   openRequest,
@@ -22,6 +23,7 @@ import {
   storedStep,
   viewStep,
 } from '../ledger/steps.ts'
+import { showBlocked } from '../ledger/tickets.ts'
 import { type Address, QUEUES, type StepResult, workspaceQueue } from '../workflows/protocol.ts'
 import type { Deps } from './deps.ts'
 import { settleUncertain } from './effects/settle.ts'
@@ -37,6 +39,12 @@ export interface Running {
 }
 
 export async function modelStep(deps: Deps, at: Address, running: Running): Promise<StepResult> {
+  const result = await step(deps, at, running)
+  if (result.outcome === 'blocked' || result.outcome === 'budget' || result.outcome === 'error') await showBlocked(deps.db, at.session)
+  return result
+}
+
+async function step(deps: Deps, at: Address, running: Running): Promise<StepResult> {
   const done = await storedStep(deps.db, at)
   if (done) return resultOf(deps, done)
 
@@ -144,8 +152,8 @@ async function beforeRequest(deps: Deps, view: StepView, built: Built): Promise<
   if (view.ticket && view.ticket.spentTokens >= deps.ticketBudgetTokens) {
     await raiseAlarm(
       deps.db,
-      'context',
-      `${view.scope} budget`,
+      'budget',
+      view.scope,
       `T-${view.ticket.id} has used ${view.ticket.spentTokens} tokens; ${deps.ticketBudgetTokens} are its budget (SWITCHYARD_TICKET_BUDGET_TOKENS)`,
     )
     return { outcome: 'budget' }
@@ -187,7 +195,7 @@ async function ask(deps: Deps, asked: Asked, running: Running): Promise<StepResu
   } catch (error) {
     return failed(deps, asked, error, running)
   }
-  await endAlarm(deps.db, 'provider', view.scope)
+  for (const kind of OVER_WHEN_ANSWERED) await endAlarm(deps.db, kind, view.scope)
   const calls = answer.calls.map((call, position) => readCall(call, `call_${asked.at.step}_${position + 1}`, built.offered))
   if (isStuck(view, calls)) return stuck(deps, asked, answer, calls)
   const said: Answer = {
@@ -245,12 +253,14 @@ async function stuck(deps: Deps, { view, request }: Asked, answer: ModelAnswer, 
   return { outcome: 'error' }
 }
 
+/** An answer shows that what these said is over. */
+const OVER_WHEN_ANSWERED = ['provider', 'context', 'budget', 'error'] as const
 /** An unknown error is worth so many tries; then somebody must look. */
 const UNKNOWN_TRIES = 5
-/** An outage that lasts longer is told to people, once. */
-const OUTAGE_TRIES = 8
+/** An outage that lasts longer is told to people, once (spec O1). */
+const PATIENCE_MS = 10 * 60_000
 
-async function failed(deps: Deps, { view, request }: Asked, error: unknown, running: Running): Promise<StepResult> {
+async function failed(deps: Deps, { at, view, request }: Asked, error: unknown, running: Running): Promise<StepResult> {
   if (running.signal.aborted) {
     await closeRequest(deps.db, request, { outcome: 'cut off' })
     throw running.signal.reason
@@ -271,7 +281,7 @@ async function failed(deps: Deps, { view, request }: Asked, error: unknown, runn
       )
       return { outcome: 'blocked' }
     case 'outage':
-      if (running.attempt >= OUTAGE_TRIES)
+      if (deps.now().getTime() - (await firstAsked(deps.db, at)).getTime() > PATIENCE_MS)
         await raiseAlarm(
           deps.db,
           'provider',

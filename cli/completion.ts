@@ -14,7 +14,7 @@ export function shapeOf(program: Command): Shape {
       name: command.name(),
       description: command.description(),
       options: command.options.flatMap(({ long }) => long ?? []),
-      words: command.registeredArguments.flatMap(({ argChoices, name }) => argChoices ?? WORDS[name()]?.[command.name()] ?? []),
+      words: command.registeredArguments.flatMap((argument) => argument.argChoices ?? WORDS[argument.name()]?.[command.name()] ?? []),
     })),
   }
 }

@@ -90,8 +90,10 @@ export function databaseProblem(error: unknown, url: string): string | null {
     case '42501':
       return `the user ${user} may not do this in the database ${name} at ${place}: run switchyard migrate as its owner (DATABASE_ADMIN_URL)`
     default:
-      if (message === 'timeout expired') return `the database at ${place} does not answer: look at the network, or correct DATABASE_URL`
-      if (/does not support SSL|Connection terminated/.test(message)) return `the database at ${place} cannot be used: ${message}`
+      // pg's own errors carry no code
+      if (/timeout expired|Connection terminated/.test(message))
+        return `the database at ${place} does not answer, or ended the connection: look at the network, or correct DATABASE_URL`
+      if (/does not support SSL/.test(message)) return `the database at ${place} speaks no SSL: add sslmode=disable to DATABASE_URL`
       return null
   }
 }

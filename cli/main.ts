@@ -5,6 +5,19 @@ import { Argument, Command, CommanderError } from 'commander'
 import type { CommandKind } from '../ledger/pauses.ts'
 import { complain, type ExitCode } from './terminal.ts'
 
+const COMMANDS: readonly [kind: CommandKind, description: string, argument: '<scope>' | '<ticket>'][] = [
+  ['pause', 'hold a Ticket, the main Session or everything until somebody resumes it', '<scope>'],
+  ['resume', 'lift a pause', '<scope>'],
+  ['close', 'close a Ticket', '<ticket>'],
+  ['retry', 'let what stands still try again', '<scope>'],
+]
+const SCOPES: Readonly<Record<CommandKind, string>> = {
+  pause: 'T-7, main or all',
+  resume: 'T-7, main or all',
+  close: 'T-7',
+  retry: 'T-7 or main',
+}
+
 /** `switchyard log T-7 | head` ends before everything is written. */
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error
@@ -39,6 +52,7 @@ function build(ended: (code: number) => void): Command {
     .description('An autonomous engineering agent for a team. What people can see and decide from a terminal.')
     .version(versionOf())
     .exitOverride()
+    .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'switchyard: ')) })
     .showHelpAfterError('(switchyard --help shows every command)')
     .addHelpText('after', '\nExit code: 0 fine, 1 refused, not found or a problem, 2 wrong usage.')
 
@@ -109,19 +123,6 @@ function build(ended: (code: number) => void): Command {
       }),
     )
   return program
-}
-
-const COMMANDS: readonly [kind: CommandKind, description: string, argument: '<scope>' | '<ticket>'][] = [
-  ['pause', 'hold a Ticket, the main Session or everything until somebody resumes it', '<scope>'],
-  ['resume', 'lift a pause', '<scope>'],
-  ['close', 'close a Ticket', '<ticket>'],
-  ['retry', 'let what stands still try again', '<scope>'],
-]
-const SCOPES: Readonly<Record<CommandKind, string>> = {
-  pause: 'T-7, main or all',
-  resume: 'T-7, main or all',
-  close: 'T-7',
-  retry: 'T-7 or main',
 }
 
 function versionOf(): string {

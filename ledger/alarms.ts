@@ -2,7 +2,7 @@
 import { sql } from 'kysely'
 import type { Database, Tx } from './database.ts'
 
-export type AlarmKind = 'assembly' | 'provider' | 'context' | 'error' | 'effect' | 'intake'
+export type AlarmKind = 'assembly' | 'provider' | 'context' | 'budget' | 'error' | 'effect' | 'intake'
 
 export async function raiseAlarm(db: Database | Tx, kind: AlarmKind, subject: string, body: string): Promise<void> {
   await db

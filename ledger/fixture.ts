@@ -1,25 +1,40 @@
 /** What the ledger's tests share: a database of their own, and Triggers as GitHub would send them. */
 import { randomUUID } from 'node:crypto'
 import type { NormalisedTrigger } from '../core/routing/trigger.ts'
+import { ticketScope } from '../core/ticket/scope.ts'
 import { freshDatabase } from '../test/services.ts'
 import { type Connected, connect, type Database, transaction } from './database.ts'
 import { createDeliveryStore } from './deliveries.ts'
+import { deliver } from './inbox.ts'
 import { type Judged, type TakenIn, takeIn } from './intake.ts'
 import { accountRow, repositoryRow } from './places.ts'
+import { createConfigurationReader } from './revisions.ts'
+import { type NewCall, openRequest, type StepAddress, type TakenAnswer, viewStep } from './steps.ts'
+import { startTicket } from './tickets.ts'
 
-/** As the app's role, which owns nothing. */
-export async function openLedger(): Promise<Connected & { ownerUrl: string; appUrl: string; drop(): Promise<void> }> {
+export interface TestLedger extends Connected {
+  /** As the owner of the tables: what only a migration or a purge may do, and clocks turned back. */
+  owner: Database
+  ownerUrl: string
+  appUrl: string
+  drop(): Promise<void>
+}
+
+/** `db` is the app's role, which owns nothing. */
+export async function openLedger(): Promise<TestLedger> {
   const { appUrl, ownerUrl, drop } = await freshDatabase('ledger')
-  const connected = connect(appUrl, {
-    onLost: (error) => {
-      throw error
-    },
-  })
+  const onLost = (error: Error) => {
+    throw error
+  }
+  const connected = connect(appUrl, { onLost })
+  const owner = connect(ownerUrl, { size: 2, onLost })
   return {
     ...connected,
+    owner: owner.db,
     ownerUrl,
     appUrl,
     async drop() {
+      await owner.close()
       await connected.close()
       await drop()
     },
@@ -104,3 +119,106 @@ export async function hear(db: Database, said: Said = {}): Promise<TakenIn> {
   if (!taken?.[0]) throw new Error('the Trigger was not taken in')
   return taken[0]
 }
+
+/** A Ticket that a member's message on issue `number` started. */
+export async function started(db: Database, number: number): Promise<{ ticket: number; trigger: number; thread: number; session: string }> {
+  const { trigger } = await hear(db, { number })
+  const candidate = await db.selectFrom('candidate').select(['id', 'thread']).where('trigger', '=', trigger).executeTakeFirstOrThrow()
+  const result = await transaction(db, (tx) => startTicket(tx, { candidate: candidate.id, title: 'Fix it', note: '', decidedBy: 'main-1' }))
+  if ('refused' in result) throw new Error(result.refused)
+  return { ticket: result.ticket, trigger, thread: candidate.thread, session: `t${result.ticket}-1` }
+}
+
+/** Live Tickets that own the Thread of issue `number` together, as attaching makes them; without Mandate and origin message. */
+export async function owners(db: Database, number: number, count: number): Promise<number[]> {
+  const { trigger, repository } = await judged(db, { number })
+  const { key, source, kind, title, url } = trigger.place
+  const { id: thread } = await db
+    .insertInto('thread')
+    .values({ key, source, kind, repository, number, title, url })
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  const tickets = await db
+    .insertInto('ticket')
+    .values(Array.from({ length: count }, () => ({ title: 'Shared', origin: thread, repository, closedReason: null, host: null })))
+    .returning('id')
+    .execute()
+  const ids = tickets.map(({ id }) => id)
+  await db
+    .insertInto('subscription')
+    .values(ids.map((ticket) => ({ ticket, thread, role: 'owner' as const, endedAt: null })))
+    .execute()
+  await db
+    .insertInto('session')
+    .values(
+      ids.map((ticket) => ({
+        id: `t${ticket}-1`,
+        role: 'executor' as const,
+        ticket,
+        number: 1,
+        endedAt: null,
+        baseCommit: null,
+        agentsMd: null,
+      })),
+    )
+    .execute()
+  await db
+    .insertInto('pause')
+    .values(ids.map((ticket) => ({ scope: ticketScope(ticket), actor: null, reason: null })))
+    .execute()
+  return ids
+}
+
+const readConfiguration = createConfigurationReader()
+
+export const look = (db: Database, at: StepAddress) => viewStep(db, at, readConfiguration)
+
+/** What the view shows, written down as a request with next to nothing around it. */
+export async function open(db: Database, at: StepAddress): Promise<{ request: number | 'moved'; inputs: TakenAnswer['inputs'] }> {
+  const view = await look(db, at)
+  const inputs = view.unread.map(({ id, kind }) => ({ inbox: id, text: `${kind} ${id}` }))
+  return { request: await openRequest(db, at, view.scope, newRequest(view, inputs), new Set()), inputs }
+}
+
+export const newRequest = (
+  { configuration, logSeq }: Pick<Awaited<ReturnType<typeof look>>, 'configuration' | 'logSeq'>,
+  inputs: TakenAnswer['inputs'],
+) => ({
+  revision: configuration.revision,
+  policyVersion: configuration.policy.version,
+  sections: [],
+  tools: '[]',
+  logSeq,
+  inputs,
+  provider: 'scripted',
+  model: 'scripted',
+})
+
+export const answered = (request: number, inputs: TakenAnswer['inputs'], text = 'done', calls: NewCall[] = []): TakenAnswer => ({
+  request,
+  answer: { text, calls: calls.map(({ call, tool, input }) => ({ id: call, name: tool, input })) },
+  calls,
+  finishReason: calls.length > 0 ? 'tool-calls' : 'stop',
+  usage: { inputTokens: 100, cachedTokens: null, outputTokens: 10 },
+  inputs,
+})
+
+export const newCall = (call: string, over: Partial<NewCall> = {}): NewCall => ({
+  call,
+  tool: 'read',
+  input: { path: 'a' },
+  fault: null,
+  nature: 'read',
+  place: 'ledger',
+  ...over,
+})
+
+export const notice = (db: Database, address: string, body = 'look') =>
+  transaction(db, (tx) => deliver(tx, [{ address, kind: 'notice', body }]))
+
+/** The log of a Session as it is stored. */
+export const logOf = async (db: Database, session: string) =>
+  (await db.selectFrom('sessionLog').selectAll().where('session', '=', session).orderBy('seq').execute()).map((row) => ({
+    ...row,
+    body: JSON.parse(row.body!),
+  }))

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { transaction } from './database.ts'
 import { createDeliveryStore, pendingDeliveries, postponeDelivery } from './deliveries.ts'
-import { delivered, hear, judged, openLedger } from './fixture.ts'
+import { delivered, hear, judged, openLedger, started } from './fixture.ts'
 import { takeIn } from './intake.ts'
 import { recordCommand } from './pauses.ts'
 import { ignoreCandidate, startTicket } from './tickets.ts'
@@ -18,13 +18,6 @@ const start = (candidate: number) =>
 const candidateOf = async (trigger: number) =>
   ledger.db.selectFrom('candidate').selectAll().where('trigger', '=', trigger).executeTakeFirstOrThrow()
 const inboxOf = async (address: string) => ledger.db.selectFrom('inbox').selectAll().where('address', '=', address).orderBy('id').execute()
-
-async function started(number: number): Promise<{ ticket: number; trigger: number }> {
-  const { trigger } = await hear(ledger.db, { number })
-  const result = await start((await candidateOf(trigger)).id)
-  if ('refused' in result) throw new Error(result.refused)
-  return { ticket: result.ticket, trigger }
-}
 
 test('[M2, F021, F103] one delivery stored fifty times at once is one row', async () => {
   const store = createDeliveryStore(ledger.db)
@@ -130,7 +123,7 @@ test('[F332] a text with NUL is stored escaped', async () => {
 })
 
 test('[F4] a start writes Ticket, Mandate, ownership, the claim of the message, the Session and its assignment', async () => {
-  const { ticket, trigger } = await started(80)
+  const { ticket, trigger } = await started(ledger.db, 80)
   expect(await ledger.db.selectFrom('mandate').selectAll().where('ticket', '=', ticket).executeTakeFirst()).toMatchObject({
     basis: { kind: 'explicit', requester: 'lin', trigger },
     effects: expect.arrayContaining(['comment', 'pull_request']),
@@ -170,14 +163,14 @@ test('[N4] when a Ticket starts, the other candidates of its Thread become its m
 })
 
 test('[P4, G1] a message in an owned Thread is a pending claim of its Ticket, never a candidate', async () => {
-  const { ticket } = await started(83)
+  const { ticket } = await started(ledger.db, 83)
   const { trigger, decision } = await hear(ledger.db, { number: 83, text: 'also the docs?', addressesAgent: false, mentionsAgent: false })
   expect(decision).toMatchObject({ rule: 'P4', owners: [ticket] })
   expect(await ledger.db.selectFrom('candidate').select('id').where('trigger', '=', trigger).execute()).toEqual([])
 })
 
 test('[P5] of several states of one check only the newest waits for the Ticket', async () => {
-  const { ticket } = await started(84)
+  const { ticket } = await started(ledger.db, 84)
   const repository = (await judged(ledger.db)).repository
   await ledger.db
     .insertInto('push')
@@ -200,7 +193,7 @@ test('[P5] of several states of one check only the newest waits for the Ticket',
 })
 
 test('[P2, N5] a member who says "stop" in an owned Thread pauses the Ticket; an outsider does not', async () => {
-  const { ticket } = await started(85)
+  const { ticket } = await started(ledger.db, 85)
   const bare = { number: 85, text: 'stop', addressesAgent: false, mentionsAgent: false }
   await hear(ledger.db, { ...bare, member: false, author: 'eve' })
   expect(await ledger.db.selectFrom('pause').select('held').where('scope', '=', `ticket-${ticket}`).executeTakeFirst()).toEqual({
@@ -214,7 +207,7 @@ test('[P2, N5] a member who says "stop" in an owned Thread pauses the Ticket; an
 })
 
 test('[R2, G2] a Ticket that closes while messages arrive loses none: each is claimed, or a candidate', async () => {
-  const tickets = await Promise.all(Array.from({ length: 12 }, (_, i) => started(900 + i)))
+  const tickets = await Promise.all(Array.from({ length: 12 }, (_, i) => started(ledger.db, 900 + i)))
   const triggers: number[] = []
   await Promise.all(
     tickets.flatMap(({ ticket }, i) => [

@@ -53,8 +53,9 @@ async function takeInTrigger(
   delivery: number,
   { trigger: given, repository, author, self, member }: Judged,
 ): Promise<TakenIn | string> {
-  const trigger = { ...given, text: storable(given.text), place: { ...given.place, title: storable(given.place.title) } }
-  const thread = await sharedThread(tx, trigger.place, repository)
+  const said = { ...given, text: storable(given.text), place: { ...given.place, title: storable(given.place.title) } }
+  const thread = await sharedThread(tx, said.place, repository)
+  const trigger = await asFirstHeard(tx, said)
   const outdated = await overtaken(tx, trigger)
   if (outdated) return outdated
 
@@ -107,6 +108,13 @@ async function takeInTrigger(
 
   await give(tx, { id: inserted.id, thread, trigger }, decision)
   return { trigger: inserted.id, decision }
+}
+
+/** An edit that keeps a mention asks for nothing anew, unless the message before it never arrived (F039): then it is the request. */
+async function asFirstHeard(tx: Tx, trigger: NormalisedTrigger): Promise<NormalisedTrigger> {
+  if (trigger.facts.mentionKept !== 'true') return trigger
+  const known = await tx.selectFrom('trigger').select('id').where('object', '=', trigger.object).limit(1).executeTakeFirst()
+  return known ? trigger : { ...trigger, mentionsAgent: true, addressesAgent: true }
 }
 
 /** A message's first version that arrives after a later one, or after its deletion, changes nothing (order is not promised). */

@@ -13,6 +13,7 @@ import type { Configuration } from './revisions.ts'
 import type { InboxKind } from './schema.ts'
 import { currentSession, type OpenCall, openCalls } from './sessions.ts'
 import { shaOf, storable, storeTexts } from './texts.ts'
+import { showState } from './tickets.ts'
 import { type ShownTrigger, shownTriggers } from './triggers.ts'
 
 export interface StepAddress {
@@ -257,6 +258,17 @@ export async function openRequest(
   })
 }
 
+/** When the step was asked for the first time. */
+export async function firstAsked(db: Database, { session, step }: StepAddress): Promise<Date> {
+  const { at } = await db
+    .selectFrom('request')
+    .select((of) => of.fn.min('openedAt').as('at'))
+    .where('session', '=', session)
+    .where('step', '=', step)
+    .executeTakeFirstOrThrow()
+  return at
+}
+
 export interface Usage {
   inputTokens: number | null
   cachedTokens: number | null
@@ -343,13 +355,14 @@ export function commitStep(db: Database, at: StepAddress, scope: string, taken: 
         .where('session', 'is', null)
         .execute()
     }
+    if (ticket !== null) await showState(tx, ticket, outcome === 'end' ? 'waiting' : 'working')
     for (const trigger of claimed) await answerClaim(tx, trigger, ticket!, { state: 'claimed' })
     return (await storedStep(tx, at))!
   })
 }
 
 async function lockLive(tx: Tx, ticket: number): Promise<boolean> {
-  const row = await tx.selectFrom('ticket').select('state').where('id', '=', ticket).forShare().executeTakeFirstOrThrow()
+  const row = await tx.selectFrom('ticket').select('state').where('id', '=', ticket).forUpdate().executeTakeFirstOrThrow()
   return row.state !== 'closed'
 }
 

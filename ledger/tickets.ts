@@ -4,7 +4,7 @@ import type { Effect } from '../core/authority/gate.ts'
 import { ticketScope } from '../core/ticket/scope.ts'
 import { messageHandedBack } from './candidates.ts'
 import { answerClaim } from './claims.ts'
-import type { Tx } from './database.ts'
+import type { Database, Tx } from './database.ts'
 import { deliver, drop } from './inbox.ts'
 import type { Basis } from './schema.ts'
 
@@ -233,8 +233,14 @@ async function pendingClaims(tx: Tx, ticket: number): Promise<number[]> {
   return rows.map(({ trigger }) => trigger)
 }
 
+/** The host cannot go on with this Session's Ticket (spec R1); an alarm says why. The main Session has no state of its own. */
+export async function showBlocked(db: Database, session: string): Promise<void> {
+  const row = await db.selectFrom('session').select('ticket').where('id', '=', session).executeTakeFirstOrThrow()
+  if (row.ticket !== null) await showState(db, row.ticket, 'blocked')
+}
+
 /** Shown in panel, CLI and search attribute; changes only while the Ticket is live. */
-export async function showState(tx: Tx, ticket: number, state: 'working' | 'waiting' | 'blocked'): Promise<void> {
+export async function showState(tx: Database | Tx, ticket: number, state: 'working' | 'waiting' | 'blocked'): Promise<void> {
   await tx
     .updateTable('ticket')
     .set({ state, stateSince: sql<Date>`now()` })

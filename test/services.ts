@@ -34,7 +34,7 @@ export async function freshDatabase(name = 'test'): Promise<TestDatabase> {
 export async function freshNamespace(name = 'test'): Promise<{ address: string; namespace: string }> {
   // Loaded here: a unit that needs no Temporal does not wait for its client.
   const { Connection } = await import('@temporalio/client')
-  const { SEARCH_ATTRIBUTES } = await import('../worker/embedded/temporal.ts')
+  const { SEARCH_ATTRIBUTES } = await import('../core/ticket/search-attributes.ts')
   const { ensureNamespace } = await import('../worker/embedded/temporal-namespace.ts')
   const { address } = inject('temporal')
   const namespace = uniqueName(name)

@@ -17,12 +17,13 @@ import { loadBuiltInTexts } from './built-in.ts'
 import { startDispatcher } from './dispatcher.ts'
 import { openGithub } from './github.ts'
 import { takeInPending } from './intake.ts'
+import type { TemporalAt } from './temporal.ts'
 import { startWorkers } from './worker.ts'
 
 export interface ProgramGiven {
   settings: Settings
   databaseUrl: string
-  temporal: { address: string; namespace: string }
+  temporal: TemporalAt
   /** State folder: mirrors and workspaces. */
   home: string
   /** This machine's name in task queues; the same after a restart. */
@@ -77,14 +78,14 @@ export async function startProgram(given: ProgramGiven): Promise<Program> {
       now: () => new Date(),
     }
     const workers = await startWorkers({
-      ...given.temporal,
+      temporal: given.temporal,
       deps,
       log,
       ...(given.maxCachedWorkflows === undefined ? {} : { maxCachedWorkflows: given.maxCachedWorkflows }),
     })
     closers.push(workers.stop)
 
-    const connection = await Connection.connect({ address: given.temporal.address })
+    const connection = await Connection.connect({ address: given.temporal.address, ...given.temporal.security })
     closers.push(() => connection.close())
     const dispatcher = await startDispatcher({
       db: ledger.db,

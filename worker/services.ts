@@ -4,15 +4,17 @@
  */
 import { Connection } from '@temporalio/client'
 import type { Settings } from '../core/deployment/settings.ts'
+import { SEARCH_ATTRIBUTES } from '../core/ticket/search-attributes.ts'
 import { migrate } from '../ledger/migrate.ts'
 import { startPostgres } from './embedded/postgres.ts'
 import { APP_ROLE } from './embedded/postgres-roles.ts'
-import { SEARCH_ATTRIBUTES, startTemporal } from './embedded/temporal.ts'
+import { startTemporal } from './embedded/temporal.ts'
 import { ensureNamespace } from './embedded/temporal-namespace.ts'
+import { configuredTemporal, type TemporalAt } from './temporal.ts'
 
 export interface Services {
   databaseUrl: string
-  temporal: { address: string; namespace: string; uiUrl: string | null }
+  temporal: TemporalAt & { uiUrl: string | null }
   /** Settles when an embedded service ends by itself, with a sentence. */
   died: Promise<string>
   stop(): Promise<void>
@@ -71,7 +73,8 @@ function reachable(url: string): string {
 }
 
 async function openTemporal({ temporal }: Settings, home: string, say: (line: string) => void) {
-  if (!temporal.address) {
+  const configured = configuredTemporal(process.env)
+  if (!configured) {
     const embedded = await startTemporal({ home, say, namespace: temporal.namespace })
     const { address, namespace, uiUrl } = embedded
     return {
@@ -80,15 +83,17 @@ async function openTemporal({ temporal }: Settings, home: string, say: (line: st
       stop: embedded.stop,
     }
   }
-  const connection = await Connection.connect({ address: temporal.address, connectTimeout: '10s' }).catch((error: Error) => {
-    throw new Error(
-      `TEMPORAL_ADDRESS: ${temporal.address} does not answer (${error.message}): is the server running, and is the address right?`,
-    )
-  })
+  const connection = await Connection.connect({ address: configured.address, ...configured.security, connectTimeout: '10s' }).catch(
+    (error: Error) => {
+      throw new Error(
+        `TEMPORAL_ADDRESS: ${configured.address} does not answer (${error.message}): is the server running, and is the address right?`,
+      )
+    },
+  )
   try {
-    await ensureNamespace(connection, temporal.namespace, SEARCH_ATTRIBUTES)
+    await ensureNamespace(connection, configured.namespace, SEARCH_ATTRIBUTES)
   } finally {
     await connection.close()
   }
-  return { at: { address: temporal.address, namespace: temporal.namespace, uiUrl: null }, died: never, stop: async () => {} }
+  return { at: { ...configured, uiUrl: null }, died: never, stop: async () => {} }
 }

@@ -13,6 +13,7 @@ import type { Logger } from 'pino'
 import { createActivities } from '../activities/create.ts'
 import type { Deps } from '../activities/deps.ts'
 import { QUEUES, workspaceQueue } from '../workflows/protocol.ts'
+import type { TemporalAt } from './temporal.ts'
 
 export interface RunningWorkers {
   /** Rejects when a worker gives up; the process should end then, and be started again. */
@@ -21,8 +22,7 @@ export interface RunningWorkers {
 }
 
 export interface WorkersGiven {
-  address: string
-  namespace: string
+  temporal: TemporalAt
   deps: Deps
   log: Logger
   /** How many activities of a kind run at the same time. */
@@ -56,20 +56,13 @@ function installRuntime(log: Logger): void {
   })
 }
 
-export async function startWorkers({
-  address,
-  namespace,
-  deps,
-  log,
-  concurrency,
-  maxCachedWorkflows = 500,
-}: WorkersGiven): Promise<RunningWorkers> {
+export async function startWorkers({ temporal, deps, log, concurrency, maxCachedWorkflows = 500 }: WorkersGiven): Promise<RunningWorkers> {
   installRuntime(log)
-  const connection = await NativeConnection.connect({ address, grpcCompression: { codec: 'none' } })
+  const connection = await NativeConnection.connect({ address: temporal.address, ...temporal.security })
   try {
     const common = {
       connection,
-      namespace,
+      namespace: temporal.namespace,
       shutdownGraceTime: GRACE,
       shutdownForceTime: '20s',
       maxHeartbeatThrottleInterval: '5s',

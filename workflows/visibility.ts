@@ -1,17 +1,19 @@
 /** What ops people see of a Session in the Temporal UI: search attributes, written when they change, and the current details. */
 import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/common'
 import { setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow'
+import type { SEARCH_ATTRIBUTES } from '../core/ticket/search-attributes.ts'
 import type { Address } from './protocol.ts'
 
-/** Names and types as they are registered with the namespace; a worker refuses to start where one is missing. */
-export const SEARCH_ATTRIBUTES = {
-  role: defineSearchAttributeKey('SyRole', SearchAttributeType.KEYWORD),
-  state: defineSearchAttributeKey('SyState', SearchAttributeType.KEYWORD),
-  ticket: defineSearchAttributeKey('SyTicket', SearchAttributeType.KEYWORD),
-  paused: defineSearchAttributeKey('SyPaused', SearchAttributeType.BOOL),
-  waitingSince: defineSearchAttributeKey('SyWaitingSince', SearchAttributeType.DATETIME),
-  threads: defineSearchAttributeKey('SyThreads', SearchAttributeType.KEYWORD_LIST),
-} as const
+/** As `core/ticket/search-attributes.ts` registers them. */
+const KEYS = {
+  role: defineSearchAttributeKey('SyRole' satisfies Name, SearchAttributeType.KEYWORD),
+  state: defineSearchAttributeKey('SyState' satisfies Name, SearchAttributeType.KEYWORD),
+  ticket: defineSearchAttributeKey('SyTicket' satisfies Name, SearchAttributeType.KEYWORD),
+  paused: defineSearchAttributeKey('SyPaused' satisfies Name, SearchAttributeType.BOOL),
+  waitingSince: defineSearchAttributeKey('SyWaitingSince' satisfies Name, SearchAttributeType.DATETIME),
+  threads: defineSearchAttributeKey('SyThreads' satisfies Name, SearchAttributeType.KEYWORD_LIST),
+}
+type Name = keyof typeof SEARCH_ATTRIBUTES
 
 /** Above 2,048 bytes of one value the server terminates the workflow; what does not fit is found in the ledger. */
 const MOST_THREADS = 20
@@ -29,12 +31,12 @@ export function createVisible(role: 'main' | 'executor', ticket: number | null, 
       if (key === shown) return
       shown = key
       upsertSearchAttributes([
-        { key: SEARCH_ATTRIBUTES.role, value: role },
-        { key: SEARCH_ATTRIBUTES.ticket, value: ticket === null ? null : `T-${ticket}` },
-        { key: SEARCH_ATTRIBUTES.state, value: state },
-        { key: SEARCH_ATTRIBUTES.paused, value: held },
-        { key: SEARCH_ATTRIBUTES.waitingSince, value: state === 'waiting' ? new Date() : null },
-        { key: SEARCH_ATTRIBUTES.threads, value: threadsThatFit(threads) },
+        { key: KEYS.role, value: role },
+        { key: KEYS.ticket, value: ticket === null ? null : `T-${ticket}` },
+        { key: KEYS.state, value: state },
+        { key: KEYS.paused, value: held },
+        { key: KEYS.waitingSince, value: state === 'waiting' ? new Date() : null },
+        { key: KEYS.threads, value: threadsThatFit(threads) },
       ])
     },
   }

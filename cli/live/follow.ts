@@ -100,7 +100,14 @@ const PULL_REQUEST_ACTIONS = { open: 'opened', ready: 'ready', draft: 'draft', u
 function effectOf({ session, effect, key, state, url, payload }: Happened['facts']): Happening | null {
   if (state !== 'confirmed') return null
   const action = /^pull_request\.(\w+)$/.exec(effect)?.[1] as keyof typeof PULL_REQUEST_ACTIONS | undefined
-  if (action) return { kind: 'pull request', who: who(session), action: PULL_REQUEST_ACTIONS[action], title: payload.title ?? `#${payload.number}`, url }
+  if (action)
+    return {
+      kind: 'pull request',
+      who: who(session),
+      action: PULL_REQUEST_ACTIONS[action],
+      title: payload.title ?? `#${payload.number}`,
+      url,
+    }
   if (effect === 'push') return { kind: 'push', who: who(session), branch: payload.branch, sha: payload.sha }
   return { kind: 'comment', who: who(session), purpose: /\/(\w+)\//.exec(key)?.[1] ?? effect, url }
 }

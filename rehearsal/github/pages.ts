@@ -28,24 +28,25 @@ export async function pageAt(world: World, pathname: string): Promise<string | n
   const checks = state.checkRuns.filter((run) => run.repositoryId === repository.id && run.headSha === pull?.headSha)
 
   return layout(`${issue.title} · ${match[1]}/${match[2]} #${number}`, [
-    `<h1>${escape(issue.title)} <small>#${number}</small></h1>`,
+    `<h1>${escapeHtml(issue.title)} <small>#${number}</small></h1>`,
     `<p><b>${pull?.merged ? 'merged' : pull?.draft ? 'draft' : issue.state}</b> · ${loginOf(state, issue.userId)}`,
-    pull ? ` wants <code>${escape(pull.headRef)}</code> in <code>${escape(pull.baseRef)}</code></p>` : ' opened this</p>',
+    pull ? ` wants <code>${escapeHtml(pull.headRef)}</code> in <code>${escapeHtml(pull.baseRef)}</code></p>` : ' opened this</p>',
     remark(state, { userId: issue.userId, at: issue.createdAt, where: '', body: issue.body }),
     ...remarks.map((one) => remark(state, one)),
-    ...checks.map((run) => `<p>check <code>${escape(run.name)}</code>: ${run.conclusion ?? run.status}</p>`),
+    ...checks.map((run) => `<p>check <code>${escapeHtml(run.name)}</code>: ${run.conclusion ?? run.status}</p>`),
     ...files.map(
-      (file) => `<h3>${escape(file.filename)} <small>+${file.additions} −${file.deletions}</small></h3><pre>${escape(file.patch)}</pre>`,
+      (file) =>
+        `<h3>${escapeHtml(file.filename)} <small>+${file.additions} −${file.deletions}</small></h3><pre>${escapeHtml(file.patch)}</pre>`,
     ),
   ])
 }
 
 function remark(state: State, { userId, at, where, body }: { userId: number; at: string; where: string; body: string | null }): string {
-  return `<article><header>${loginOf(state, userId)} ${escape(where)} <time>${at}</time></header><pre>${escape(body ?? '')}</pre></article>`
+  return `<article><header>${loginOf(state, userId)} ${escapeHtml(where)} <time>${at}</time></header><pre>${escapeHtml(body ?? '')}</pre></article>`
 }
 
 function loginOf(state: State, accountId: number): string {
-  return `<b>${escape(state.accounts.find((account) => account.id === accountId)?.login ?? 'ghost')}</b>`
+  return `<b>${escapeHtml(state.accounts.find((account) => account.id === accountId)?.login ?? 'ghost')}</b>`
 }
 
 const STYLE = `body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color-scheme:light dark}
@@ -53,10 +54,10 @@ article{border:1px solid #8886;border-radius:6px;margin:1rem 0}header{padding:.4
 pre{white-space:pre-wrap;overflow-wrap:anywhere;margin:0;padding:.8rem;font:13px/1.5 ui-monospace,monospace}small,time{color:#888}`
 
 function layout(title: string, parts: string[]): string {
-  const head = `<meta charset="utf-8"><title>${escape(title)}</title><style>${STYLE}</style>`
+  const head = `<meta charset="utf-8"><title>${escapeHtml(title)}</title><style>${STYLE}</style>`
   return `<!doctype html><html lang="en"><head>${head}</head><body>${parts.join('\n')}</body></html>`
 }
 
-function escape(text: string): string {
+function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
 }

@@ -30,7 +30,7 @@ export interface Stage {
   end(): Promise<void>
 }
 
-export const FILES = {
+const FILES = {
   'README.md': '# shop\n',
   'src/cart.js': 'export const total = (items) => items.length\n',
   'run.sh': '#!/bin/sh\necho ok\n',

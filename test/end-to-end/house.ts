@@ -6,15 +6,17 @@ import { Client, Connection } from '@temporalio/client'
 import { pino } from 'pino'
 import { onTestFinished } from 'vitest'
 import { createSandbox } from '../../activities/workspace/sandbox.ts'
-import { type GithubSettings, type ModelSettings, parseSettings } from '../../core/deployment/settings.ts'
-import { type Connected, connect } from '../../ledger/database.ts'
+import { parseSettings, type Settings } from '../../core/deployment/settings.ts'
+import { type Connected, connect, transaction } from '../../ledger/database.ts'
+import { type NewCommand, type Recorded, recordCommand } from '../../ledger/pauses.ts'
 import { type OfflineGithub, startGithub } from '../../rehearsal/github/server.ts'
 import type { Scenario } from '../../rehearsal/model/script.ts'
 import { type Model, startModel } from '../../rehearsal/model/server.ts'
 import type { End, World } from '../../rehearsal/scenarios/world.ts'
 import { type Operate, openIssue, pointHook, readEnd, setStage } from '../../rehearsal/stage.ts'
-import { type Program, startProgram } from '../../worker/program.ts'
+import type { ProgramGiven } from '../../worker/program.ts'
 import { freshDatabase, freshNamespace, testFolder } from '../services.ts'
+import { inChild, inThisProcess, type Run, type Running } from './running.ts'
 
 export const SECRET = 'a secret for webhooks'
 
@@ -24,12 +26,19 @@ export interface House {
   operate: Operate
   model: Model
   client: Client
-  program: Program
+  namespace: string
   webhookUrl: string
-  databaseUrl: string
-  /** Ends the program as a SIGTERM does, and starts another one on the same state. */
-  restart(): Promise<void>
+  /** The state folder: mirrors and workspaces. */
+  home: string
+  /** What the program logged so far, all levels. */
+  logged(): string
+  /** Ends the program as a SIGTERM does, and starts another one on the same state; variables given here change. */
+  restart(environment?: Record<string, string>): Promise<void>
   stop(): Promise<void>
+  /** SIGKILL, then another program on the same state; only for a house that runs in a child process. */
+  killAndRestart(): Promise<void>
+  /** A person's command from the terminal: the row, of which the dispatcher tells the workflows. */
+  command(kind: NewCommand['kind'], scope: string, reason?: string): Promise<Recorded>
   openIssue(): Promise<number>
   end(issue: number): Promise<End>
 }
@@ -37,11 +46,17 @@ export interface House {
 export interface HouseGiven {
   world: World
   scenario: Scenario
+  /** Variables as a deployment sets them, beside those that point to the scripted model. */
+  environment?: Record<string, string>
   rollAfter?: number
   databaseUrl?: string
   maxCachedWorkflows?: number
-  /** Set on the model server and on the product. */
+  /** The key that the model server asks for. */
   modelKey?: string
+  /** Something that stands between the product and the model server, and answers with its own address. */
+  inFrontOfModel?: (url: string) => Promise<{ url: string; close(): Promise<unknown> }>
+  /** Run the program as a process of its own, so that it can be killed. */
+  child?: boolean
 }
 
 export async function openHouse(given: HouseGiven): Promise<House> {
@@ -51,53 +66,51 @@ export async function openHouse(given: HouseGiven): Promise<House> {
   onTestFinished(async () => {
     for (const close of closers.reverse()) await close()
   })
-  const database = given.databaseUrl ? null : await freshDatabase('house')
-  const databaseUrl = given.databaseUrl ?? database!.appUrl
+  const databaseUrl = given.databaseUrl ?? (await freshDatabase('house')).appUrl
   const temporal = await freshNamespace('house')
   const github = await startGithub({ folder: join(folder, 'github'), contract: true })
   closers.push(github.close)
   const model = await startModel({ scenarios: [given.scenario], ...(given.modelKey ? { key: given.modelKey } : {}) })
   closers.push(model.close)
+  const between = await given.inFrontOfModel?.(model.url)
+  if (between) closers.push(between.close)
   const operate: Operate = async (deed, facts = {}) =>
     (github.operator[deed as keyof typeof github.operator] as (facts: unknown) => unknown)(facts)
-  const settings = await setStage(operate, world, github, SECRET)
-  const modelSettings: ModelSettings = {
-    provider: 'openai-compatible',
-    name: 'scripted',
-    mainName: 'scripted',
-    baseUrl: model.url,
-    apiKey: given.modelKey ?? null,
-    contextTokens: 128_000,
-  }
+  const githubSettings = await setStage(operate, world, github, SECRET)
 
   const home = join(folder, 'home')
   mkdirSync(home)
-  const log = pino({ level: process.env.TEST_LOG_LEVEL ?? 'silent' })
-  const sandbox = createSandbox({ mode: await sandboxMode(), allowedHosts: [] })
-  const start = (githubSettings: GithubSettings) =>
-    startProgram({
-      settings: settingsOf(given.rollAfter),
+  const lines: string[] = []
+  const start = async (environment: Record<string, string>): Promise<Running> => {
+    const settings = settingsOf(between?.url ?? model.url, environment, given.rollAfter)
+    const run: Run = {
+      settings,
       databaseUrl,
       temporal,
       home,
       host: 'test',
       github: githubSettings,
-      model: modelSettings,
-      sandbox,
-      log,
+      model: settings.model!,
       ...(given.maxCachedWorkflows === undefined ? {} : { maxCachedWorkflows: given.maxCachedWorkflows }),
-    })
-  let program = await start(settings)
-  let running = true
-  closers.push(async () => {
-    if (running) await program.stop()
-  })
-  await pointHook(operate, world, program.servers.webhookUrl!, SECRET)
+    }
+    const started = given.child
+      ? await inChild({ ...run, sandbox: await sandboxMode() }, (text) => lines.push(text))
+      : await inThisProcess({ ...run, sandbox: createSandbox({ mode: await sandboxMode(), allowedHosts: [] }), log: logInto(lines) })
+    await pointHook(operate, world, started.webhookUrl, SECRET)
+    return started
+  }
+  let environment = given.environment ?? {}
+  let running: Running | null = await start(environment)
+  closers.push(async () => running?.stop())
 
-  const ledger = connect(databaseUrl, { onLost: () => {} })
+  const ledger = connect(databaseUrl, { onLost: () => undefined })
   closers.push(ledger.close)
   const connection = await Connection.connect({ address: temporal.address })
   closers.push(() => connection.close())
+  const stop = async () => {
+    await running?.stop()
+    running = null
+  }
 
   return {
     ledger,
@@ -105,23 +118,25 @@ export async function openHouse(given: HouseGiven): Promise<House> {
     operate,
     model,
     client: new Client({ connection, namespace: temporal.namespace }),
-    databaseUrl,
-    get program() {
-      return program
-    },
+    namespace: temporal.namespace,
+    home,
     get webhookUrl() {
-      return program.servers.webhookUrl!
+      if (!running) throw new Error('the program of this house is stopped')
+      return running.webhookUrl
     },
-    async stop() {
-      running = false
-      await program.stop()
+    logged: () => lines.join(''),
+    stop,
+    async restart(changed = {}) {
+      await stop()
+      environment = { ...environment, ...changed }
+      running = await start(environment)
     },
-    async restart() {
-      if (running) await program.stop()
-      program = await start(settings)
-      running = true
-      await pointHook(operate, world, program.servers.webhookUrl!, SECRET)
+    async killAndRestart() {
+      await running?.kill()
+      running = await start(environment)
     },
+    command: (kind, scope, reason = 'a test says so') =>
+      transaction(ledger.db, (tx) => recordCommand(tx, { kind, scope, actor: 'mara', transport: 'cli', reason })),
     openIssue: async () => (await openIssue(operate, world)).number,
     async end(issue) {
       const rows = await ledger.db
@@ -130,21 +145,21 @@ export async function openHouse(given: HouseGiven): Promise<House> {
         .select(['report.status', 'pullRequest.number'])
         .orderBy('report.id')
         .execute()
-      return readEnd(
-        operate,
-        world,
-        github.apiUrl,
-        issue,
-        rows.map(({ status, number }) => ({ status, pullRequest: number })),
-      )
+      const reports = rows.map(({ status, number }) => ({ status, pullRequest: number }))
+      return readEnd(operate, world, github.apiUrl, issue, reports)
     },
   }
 }
 
-function settingsOf(rollAfter: number | undefined) {
-  const parsed = parseSettings({}, rollAfter === undefined ? {} : { worker: { rollAfter } })
+function settingsOf(modelUrl: string, environment: Record<string, string>, rollAfter: number | undefined): Settings {
+  const variables = { MODEL_PROVIDER: 'openai-compatible', MODEL_NAME: 'scripted', MODEL_BASE_URL: modelUrl, ...environment }
+  const parsed = parseSettings(variables, rollAfter === undefined ? {} : { worker: { rollAfter } })
   if ('faults' in parsed) throw new Error(JSON.stringify(parsed.faults))
   return { ...parsed.settings, panelPort: { port: 0, chosen: true }, webhookPort: { port: 0, chosen: true } }
+}
+
+function logInto(lines: string[]): ProgramGiven['log'] {
+  return pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) })
 }
 
 let mode: Promise<'bubblewrap' | 'off'> | null = null
@@ -156,15 +171,68 @@ function sandboxMode(): Promise<'bubblewrap' | 'off'> {
   return mode
 }
 
-/** Waits until a question to the ledger has an answer; says what it waited for when it never comes. */
+/** Waits until a question has an answer; says what it waited for when it never comes. */
 export async function eventually<Answer>(
   what: string,
   ask: () => Promise<Answer | null | undefined | false>,
-  ms = 45_000,
+  ms = 60_000,
 ): Promise<Answer> {
   for (const until = Date.now() + ms; Date.now() < until; await sleep(50)) {
     const answer = await ask()
     if (answer) return answer
   }
   throw new Error(`it never came to this: ${what}`)
+}
+
+/** The Ticket has reported `done`, everything said was delivered and decided, and every Session has ended its turn. */
+export async function finished(house: House): Promise<void> {
+  try {
+    await eventually('the Ticket reports done', () =>
+      house.ledger.db.selectFrom('report').select('id').where('status', '=', 'done').executeTakeFirst(),
+    )
+    await idle(house)
+  } catch (error) {
+    throw new Error(`${(error as Error).message}\n${await situation(house)}`)
+  }
+}
+
+/** Nothing is on its way: GitHub has posted all, all is decided, every inbox is read, and every Session's last step ended its turn. */
+export async function idle({ ledger, operate }: House): Promise<void> {
+  await operate('delivered')
+  await eventually('everything is decided, read and ended', async () => {
+    const pending = await ledger.db.selectFrom('delivery').select('id').where('state', '=', 'pending').executeTakeFirst()
+    const unread = await ledger.db
+      .selectFrom('inbox')
+      .select('id')
+      .where('session', 'is', null)
+      .where('dropped', 'is', null)
+      .executeTakeFirst()
+    if (pending || unread) return false
+    const last = await ledger.db
+      .selectFrom('step')
+      .distinctOn('session')
+      .select(['session', 'outcome'])
+      .orderBy('session')
+      .orderBy('step', 'desc')
+      .execute()
+    return last.length > 0 && last.every(({ outcome }) => outcome === 'end')
+  })
+}
+
+/** For a failure's message: alarms, what every Session did last, and what the model did not understand. */
+async function situation({ ledger, model, logged }: House): Promise<string> {
+  const alarms = await ledger.db.selectFrom('alarm').select(['kind', 'subject', 'body', 'endedAt']).execute()
+  const calls = await ledger.db
+    .selectFrom('toolCall')
+    .select(['session', 'step', 'tool', 'outcome', 'fault'])
+    .orderBy('session')
+    .orderBy('step')
+    .execute()
+  const requests = await ledger.db
+    .selectFrom('request')
+    .select(['session', 'step', 'outcome', 'error'])
+    .orderBy('id', 'desc')
+    .limit(4)
+    .execute()
+  return JSON.stringify({ alarms, calls, requests, unexpected: model.unexpected() }, null, 1) + logged().slice(-3_000)
 }

@@ -6,9 +6,10 @@ import net from 'node:net'
 import { join } from 'node:path'
 import { Client, Connection } from '@temporalio/client'
 import { afterAll, expect, test } from 'vitest'
+import { SEARCH_ATTRIBUTES } from '../../core/ticket/search-attributes.ts'
 import { testFolder } from '../../test/services.ts'
 import { isAlive } from './process.ts'
-import { type EmbeddedTemporal, endOrphanTemporal, runningTemporal, SEARCH_ATTRIBUTES, startTemporal } from './temporal.ts'
+import { type EmbeddedTemporal, endOrphanTemporal, runningTemporal, startTemporal } from './temporal.ts'
 import { temporalBinary, WHEELS } from './temporal-binary.ts'
 
 // A `#` ends a path in a SQLite URI; an unlucky clone may hold one.

@@ -9,20 +9,12 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Connection } from '@temporalio/client'
 import { z } from 'zod'
+import { SEARCH_ATTRIBUTES } from '../../core/ticket/search-attributes.ts'
 import type { Say } from './postgres-files.ts'
 import { adopt, end, freePort, hasArgument, isAlive, launch, type Server } from './process.ts'
 import { readState, writeState } from './state.ts'
 import { temporalBinary } from './temporal-binary.ts'
 import { ensureNamespace, isServing, type SearchAttributes } from './temporal-namespace.ts'
-
-export const SEARCH_ATTRIBUTES = {
-  SyRole: 'Keyword',
-  SyState: 'Keyword',
-  SyTicket: 'Keyword',
-  SyPaused: 'Bool',
-  SyWaitingSince: 'Datetime',
-  SyThreads: 'KeywordList',
-} as const satisfies SearchAttributes
 
 export interface RunningTemporal {
   address: string

@@ -28,7 +28,7 @@ function home(world: World, row: { repositoryId: number }): Repository {
   return byId(world.state.repositories, row.repositoryId, 'repository')
 }
 
-export function issueEvent(world: World, issue: Issue, action: string, senderId: number, more: Fields = {}): Event {
+function issueEvent(world: World, issue: Issue, action: string, senderId: number, more: Fields = {}): Event {
   return event(world, 'issues', action, home(world, issue), senderId, { issue: issueShape(world, issue), ...more })
 }
 

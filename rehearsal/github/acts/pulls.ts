@@ -150,8 +150,8 @@ export function mergePull(world: World, repository: Repository, pull: Pull, by: 
         ? `${issue.title} (#${pull.number})`
         : `Merge pull request #${pull.number} from ${ownerOf(world, repository)}/${pull.headRef}`)
     const message = [title, given.message ?? (squash ? '' : issue.title)].filter(Boolean).join('\n\n')
-    const by_ = { name: account.name ?? account.login, email: account.email }
-    const sha = await mergeCommit(folder, pull.baseSha, pull.headSha, { squash, message, by: by_ })
+    const signature = { name: account.name ?? account.login, email: account.email }
+    const sha = await mergeCommit(folder, pull.baseSha, pull.headSha, { squash, message, by: signature })
     if (!sha) refuse(405, 'Pull Request is not mergeable')
     if (!(await moveRef(folder, `refs/heads/${pull.baseRef}`, sha, pull.baseSha))) {
       refuse(405, 'Base branch was modified. Review and try the merge again.')

@@ -274,7 +274,7 @@ export function allowEdit(call: Call, repository: Repository, ownerId: number): 
   if (authorOf(call.actor).id !== ownerId) allow(call.actor, repository, WRITE.triage)
 }
 
-export function issueIn(call: Call, repository: Repository): Issue {
+function issueIn(call: Call, repository: Repository): Issue {
   return found(issueOf(call.world.state, repository, numberParam(call, 'issue_number')))
 }
 

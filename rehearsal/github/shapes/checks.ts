@@ -8,7 +8,7 @@ import { minimalPull } from './pulls.ts'
 type Shape = Record<string, unknown>
 
 /** Open pull requests whose head is this commit. */
-export function pullsAt(state: State, repositoryId: number, sha: string): Pull[] {
+function pullsAt(state: State, repositoryId: number, sha: string): Pull[] {
   return state.pulls.filter(
     (pull) => pull.repositoryId === repositoryId && pull.headSha === sha && byId(state.issues, pull.issueId, 'issue').state === 'open',
   )

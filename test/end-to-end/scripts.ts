@@ -1,0 +1,23 @@
+/** Changes to a scenario's script that a test needs: commands that last, a model that thinks for a while, other lines first. */
+import type { Line, Scenario } from '../../rehearsal/model/script.ts'
+
+/** The Executor's lines with some changed by name, and some in front. A name that is not there is a mistake. */
+export function rescript(
+  scenario: Scenario,
+  { first = [], lines = {} }: { first?: readonly Line[]; lines?: Readonly<Record<string, Partial<Line>>> },
+): Scenario {
+  const executor = scenario.roles.executor ?? []
+  const unknown = Object.keys(lines).filter((name) => !executor.some((line) => line.name === name))
+  if (unknown.length > 0) throw new Error(`${scenario.name} has no line ${unknown.join(', ')}`)
+  return { ...scenario, roles: { ...scenario.roles, executor: [...first, ...executor.map((line) => ({ ...line, ...lines[line.name] }))] } }
+}
+
+/**
+ * `node --test` that lasts for long when it first runs and counts its runs beside the checkout: whoever runs it again after a cut
+ * gets its answer at once, and the count tells how often it began.
+ */
+export const LONG_TEST = 'echo run >> "$HOME/runs"; if [ ! -e "$HOME/waited" ]; then touch "$HOME/waited"; sleep 300; fi; node --test'
+
+export const longFirstTest: Partial<Line> = {
+  answer: { text: 'The failure as it is now.', calls: [{ name: 'shell', input: { command: LONG_TEST, timeoutSeconds: 600 } }] },
+}
