@@ -21,8 +21,8 @@ async function asked(count: number): Promise<{ trigger: number; tickets: number[
   return { trigger, tickets }
 }
 
-const RETURNED: ClaimAnswer = { state: 'returned', reason: 'beyond this Ticket' }
-const CLAIMED: ClaimAnswer = { state: 'claimed' }
+const RETURNED = { state: 'returned', reason: 'beyond this Ticket' } as const
+const CLAIMED = { state: 'claimed' } as const
 
 /** As a tool answers: the claim, and in the same transaction what becomes of a message that nobody kept. */
 const answer = (trigger: number, ticket: number, given: ClaimAnswer): Promise<Settled> =>

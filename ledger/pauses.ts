@@ -42,6 +42,8 @@ export async function holdsOn(tx: Database | Tx, scope: string, { share = false 
  */
 export async function recordCommand(tx: Tx, given: NewCommand): Promise<Recorded> {
   if (given.updateId) {
+    // attempts of one update may overlap: the second looks when the first has committed
+    await sql`select pg_advisory_xact_lock(hashtext(${given.updateId}))`.execute(tx)
     const first = await tx
       .selectFrom('command')
       .select(['id', 'scope', 'generation'])

@@ -12,7 +12,7 @@ import { holdsOn } from './pauses.ts'
 import type { Configuration } from './revisions.ts'
 import type { InboxKind } from './schema.ts'
 import { currentSession, type OpenCall, openCalls } from './sessions.ts'
-import { shaOf, storable, storeTexts } from './texts.ts'
+import { shaOf, storable, storableJson, storeTexts } from './texts.ts'
 import { showState } from './tickets.ts'
 import { type ShownTrigger, shownTriggers } from './triggers.ts'
 
@@ -340,7 +340,8 @@ export function commitStep(db: Database, at: StepAddress, scope: string, taken: 
         ...at,
         ...call,
         position,
-        input: JSON.stringify(call.input),
+        input: storableJson(call.input),
+        fault: call.fault === null ? null : storable(call.fault),
         startedAt: null,
         endedAt: null,
         outcome: null,

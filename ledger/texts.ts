@@ -7,6 +7,12 @@ export const shaOf = (body: string): Buffer => createHash('sha256').update(body,
 /** Postgres takes neither NUL nor lone surrogates: a NUL is written as its escape, a lone surrogate as U+FFFD. */
 export const storable = (text: string): string => text.replaceAll('\0', '\\u0000').toWellFormed()
 
+/** `storable` for a jsonb column, which refuses even the escapes of both, in names as in values. */
+export const storableJson = (value: unknown): string =>
+  JSON.stringify(value).replace(/\\(u0000|ud[89a-f][0-9a-f]{2}|.)/g, (escape, what: string) =>
+    what === 'u0000' ? '\\\\u0000' : what.startsWith('ud') ? '\uFFFD' : escape,
+  )
+
 /** Stores what is new of `bodies` and returns their hashes as hex, in the same order. `known` skips what this process stored before. */
 export async function storeTexts(tx: Database | Tx, bodies: string[], known: Set<string>): Promise<string[]> {
   const hashed = bodies.map((body) => ({ body, sha: shaOf(body) }))
