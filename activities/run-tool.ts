@@ -12,19 +12,7 @@ import type { CallOutcome } from '../ledger/schema.ts'
 import type { CallResult } from '../workflows/protocol.ts'
 import type { Deps } from './deps.ts'
 import { RUN } from './tools/run.ts'
-
-export interface ToolCall {
-  deps: Deps
-  at: CallAddress
-  /** Input that fits the tool's schema: it was parsed when the model's answer was taken in. */
-  input: Record<string, unknown>
-  role: BegunCall['role']
-  ticket: number | null
-  again: boolean
-  signal: AbortSignal
-}
-
-export type ToolAnswer = { text: string } | { refused: string }
+import type { ToolAnswer, ToolCall } from './tools/tool-call.ts'
 
 /** Natures that change or send something: the gate stands before them. */
 const GATED: readonly Nature[] = ['work', 'once', 'effect']

@@ -142,7 +142,7 @@ export async function owners(db: Database, number: number, count: number): Promi
     .executeTakeFirstOrThrow()
   const tickets = await db
     .insertInto('ticket')
-    .values(Array.from({ length: count }, () => ({ title: 'Shared', origin: thread, repository, closedReason: null, host: null })))
+    .values(Array.from({ length: count }, () => ({ title: 'Shared', origin: thread, repository, closedReason: null })))
     .returning('id')
     .execute()
   const ids = tickets.map(({ id }) => id)
@@ -224,3 +224,32 @@ export const logOf = async (db: Database, session: string) =>
     ...row,
     body: JSON.parse(row.body!),
   }))
+
+/** The next revision or Policy version, the same document again; saving comes with the panel. Returns its number. */
+export async function saveAgain(owner: Database, what: 'revision' | 'policy'): Promise<number> {
+  const common = { origin: 'panel' as const, actor: 'lin', note: null, restored: null }
+  if (what === 'revision') {
+    const { revision: head, document } = await owner
+      .selectFrom('promptRevision')
+      .select(['revision', 'document'])
+      .orderBy('revision', 'desc')
+      .limit(1)
+      .executeTakeFirstOrThrow()
+    await owner
+      .insertInto('promptRevision')
+      .values({ ...common, revision: head + 1, predecessor: head, document })
+      .execute()
+    return head + 1
+  }
+  const { version: head, document } = await owner
+    .selectFrom('policyVersion')
+    .select(['version', 'document'])
+    .orderBy('version', 'desc')
+    .limit(1)
+    .executeTakeFirstOrThrow()
+  await owner
+    .insertInto('policyVersion')
+    .values({ ...common, version: head + 1, predecessor: head, document })
+    .execute()
+  return head + 1
+}

@@ -116,7 +116,6 @@ export interface Ledger {
     title: string
     origin: number
     repository: number | null
-    host: string | null
     createdAt: Generated<Date>
     stateSince: Made<Date>
   }

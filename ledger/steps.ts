@@ -209,10 +209,15 @@ async function unreadItems(tx: Tx, address: string, limit: number): Promise<Unre
   }))
 }
 
-/** A step has looked at these, whatever came of it: the sweep repeats their wake seldom from now on. */
+/** A step has looked at these, whatever came of it: from now on the sweep repeats their wake at most every 15 minutes. */
 export async function markSeen(db: Database, items: number[]): Promise<void> {
   if (items.length === 0) return
-  await db.updateTable('inbox').set({ seenAt: sql<Date>`now()` }).where('id', 'in', items).where('seenAt', 'is', null).execute()
+  await db
+    .updateTable('inbox')
+    .set({ seenAt: sql<Date>`now()`, nextSignalAt: sql<Date>`now() + interval '15 minutes'` })
+    .where('id', 'in', items)
+    .where('seenAt', 'is', null)
+    .execute()
 }
 
 export interface NewRequest {
@@ -283,7 +288,7 @@ export async function closeRequest(
 ): Promise<void> {
   await db
     .updateTable('request')
-    .set({ ...end, endedAt: sql<Date>`now()` })
+    .set({ ...end, ...(end.error === undefined ? {} : { error: storable(end.error) }), endedAt: sql<Date>`now()` })
     .where('id', '=', id)
     .where('endedAt', 'is', null)
     .execute()

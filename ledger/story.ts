@@ -356,7 +356,7 @@ function runningIn(tx: Tx, ticket: number): Promise<TicketNow['running']> {
   return rows(
     tx,
     sql`select * from (
-        select 'model' as what, request.model as name, '{}'::jsonb as input, opened_at as since, 0 as position
+        select 'model' as what, request.model as name, '{}'::jsonb as input, request.opened_at as since, 0 as position
         from request join session on session.id = request.session
         where ticket = ${ticket} and request.ended_at is null and session.ended_at is null
           and not exists (select from step where step.session = request.session and step.step = request.step)

@@ -41,7 +41,7 @@ export async function startTicket(tx: Tx, { candidate, title, note, decidedBy }:
     .executeTakeFirstOrThrow()
   const { id: ticket } = await tx
     .insertInto('ticket')
-    .values({ title, origin: thread.id, repository: thread.repository, closedReason: null, host: null })
+    .values({ title, origin: thread.id, repository: thread.repository, closedReason: null })
     .returning('id')
     .executeTakeFirstOrThrow()
   const basis: Basis = { kind: 'explicit', requester: trigger.authorLogin, trigger: mine.trigger }

@@ -70,11 +70,11 @@ function panelServer({ isReady }: ServersGiven, counters: WebhookCounters): Fast
 }
 
 /** Events of one issue or pull request are decided in the order in which they came. */
-function toStore({ event, guid, hook, body, payload }: Delivery): NewDelivery {
+function toStore({ event, guid, hook, headers, body, payload }: Delivery): NewDelivery {
   const repository = idOf(at(payload, 'repository', 'id'))
   const number = numberOf(at(payload, 'issue', 'number')) ?? numberOf(at(payload, 'pull_request', 'number'))
   const place = repository === null ? null : number === null ? `github:${repository}` : `github:${repository}#${number}`
-  return { source: 'github', transport: 'webhook', hook: hook ?? '', guid, event, headers: {}, body, place }
+  return { source: 'github', transport: 'webhook', hook: hook ?? '', guid, event, headers, body, place }
 }
 
 async function listen(server: FastifyInstance, host: string, { port, chosen }: Port, variable: string): Promise<string> {

@@ -1,6 +1,6 @@
 /** A comment: found again by its hidden marker among the agent's own comments, so an uncertain one is never written twice. */
 import { markerLine } from '../../core/message/marker.ts'
-import type { EffectAt, EffectKind, Landed } from './effect.ts'
+import type { EffectAt, EffectKind, Landed } from './effect-kind.ts'
 
 /** `reviewComment` is the root comment of a review thread. */
 export interface CommentPlace {

@@ -7,29 +7,9 @@ import { ApplicationFailure } from '@temporalio/activity'
 import { GithubError } from '../../channels/github/failure.ts'
 import { endAlarm, raiseAlarm } from '../../ledger/alarms.ts'
 import { type EffectRow, intend, markSent, type NewEffect, settle } from '../../ledger/outbox.ts'
-import type { Deps, Github } from '../deps.ts'
+import type { Deps } from '../deps.ts'
+import type { EffectAt, Landed } from './effect-kind.ts'
 import { KINDS } from './kinds.ts'
-
-export interface Landed {
-  externalId: string
-  url: string
-}
-
-/** One kind of effect, done from its row alone, so that a restarted process can settle what another one began. */
-export interface EffectKind {
-  /** What an earlier attempt left outside, or a present state that is the wanted one already; null: it is not there. */
-  find(at: EffectAt): Promise<Landed | null>
-  send(at: EffectAt): Promise<Landed | { refused: string }>
-  /** What the ledger learns when it is there; safe to repeat. */
-  landed?(at: EffectAt, landed: Landed): Promise<void>
-}
-
-export interface EffectAt {
-  deps: Deps
-  github: Github
-  row: EffectRow
-  signal: AbortSignal
-}
 
 export type Performed = { landed: Landed } | { taken: EffectRow } | { refused: string }
 

@@ -1,6 +1,6 @@
 /** Every kind of effect that the outbox may hold, by the name in its row. */
 import { comment } from './comment.ts'
-import type { EffectKind } from './effect.ts'
+import type { EffectKind } from './effect-kind.ts'
 import { closing, draft, opening, ready, update } from './pull-request.ts'
 import { push } from './push.ts'
 

@@ -1,7 +1,7 @@
 /** A Ticket's pull request: opened once for its branch, then brought into states, each compared with the present one first. */
 import type { PullRequestFacts } from '../../channels/github/client.ts'
 import { transaction } from '../../ledger/database.ts'
-import type { EffectAt, EffectKind, Landed } from './effect.ts'
+import type { EffectAt, EffectKind, Landed } from './effect-kind.ts'
 
 export interface OpenPayload {
   repository: { id: number; externalId: string; fullName: string }

@@ -1,6 +1,6 @@
 /** A push: a state, compared with the present one first. The commits are in the host's mirror already. */
 import type { RepositoryAt } from '../workspaces.ts'
-import type { EffectAt, EffectKind, Landed } from './effect.ts'
+import type { EffectAt, EffectKind, Landed } from './effect-kind.ts'
 
 export interface PushPayload {
   repository: RepositoryAt

@@ -1,7 +1,7 @@
 /** `orchestrator_acknowledge`: the receipt under a message that this Ticket has claimed, once (spec H2). */
 import { orchestratorAcknowledge } from '../../core/tool/orchestrator-acknowledge.ts'
-import type { ToolAnswer, ToolCall } from '../run-tool.ts'
 import { say } from './say.ts'
+import type { ToolAnswer, ToolCall } from './tool-call.ts'
 
 export async function acknowledge(call: ToolCall): Promise<ToolAnswer> {
   const { message, text } = orchestratorAcknowledge.input.parse(call.input)

@@ -1,6 +1,7 @@
 /** Runs a workspace tool in the Ticket's checkout; a nested AGENTS.md comes with the first result that touches its folder (N12). */
-import type { ToolAnswer, ToolCall } from '../run-tool.ts'
+
 import type { Answer, Given } from '../workspace/given.ts'
+import type { ToolAnswer, ToolCall } from './tool-call.ts'
 
 /** The input was parsed by the tool's own schema when the model's answer was taken in. */
 export const inCheckout =

@@ -4,8 +4,8 @@ import { githubPush } from '../../core/tool/github-push.ts'
 import { ticketFacts } from '../../ledger/mandates.ts'
 import { perform } from '../effects/effect.ts'
 import type { PushPayload } from '../effects/push.ts'
-import type { ToolAnswer, ToolCall } from '../run-tool.ts'
 import { checkoutOf } from './in-checkout.ts'
+import type { ToolAnswer, ToolCall } from './tool-call.ts'
 
 export async function push(call: ToolCall): Promise<ToolAnswer> {
   const { deps, at, signal } = call

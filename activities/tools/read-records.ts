@@ -4,7 +4,7 @@ import { placeName, showItem } from '../../core/message/items.ts'
 import type { Database } from '../../ledger/database.ts'
 import { ticketFacts } from '../../ledger/mandates.ts'
 import { shownTriggers } from '../../ledger/triggers.ts'
-import type { ToolAnswer, ToolCall } from '../run-tool.ts'
+import type { ToolAnswer, ToolCall } from './tool-call.ts'
 
 export async function readRecords({ deps, input, role, ticket }: ToolCall): Promise<ToolAnswer> {
   const { what, id } = input as { what: string; id?: string }

@@ -1,7 +1,7 @@
 /** `reply`: a result, or that the work cannot be completed, under the message that it answers. */
 import { reply as definition } from '../../core/tool/reply.ts'
-import type { ToolAnswer, ToolCall } from '../run-tool.ts'
 import { say } from './say.ts'
+import type { ToolAnswer, ToolCall } from './tool-call.ts'
 
 export async function reply(call: ToolCall): Promise<ToolAnswer> {
   return say(call, definition.input.parse(call.input))

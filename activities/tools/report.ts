@@ -4,7 +4,7 @@ import { MAIN } from '../../core/ticket/scope.ts'
 import { orchestratorReport } from '../../core/tool/orchestrator-report.ts'
 import { transaction } from '../../ledger/database.ts'
 import { deliver } from '../../ledger/inbox.ts'
-import type { ToolAnswer, ToolCall } from '../run-tool.ts'
+import type { ToolAnswer, ToolCall } from './tool-call.ts'
 
 export async function report({ deps, at, input, ticket }: ToolCall): Promise<ToolAnswer> {
   if (ticket === null) return { refused: 'Only a Ticket reports.' }

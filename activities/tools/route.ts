@@ -2,7 +2,7 @@
 import { orchestratorRoute, readDecision } from '../../core/tool/orchestrator-route.ts'
 import { transaction } from '../../ledger/database.ts'
 import { ignoreCandidate, startTicket } from '../../ledger/tickets.ts'
-import type { ToolAnswer, ToolCall } from '../run-tool.ts'
+import type { ToolAnswer, ToolCall } from './tool-call.ts'
 
 export async function route({ deps, at, input }: ToolCall): Promise<ToolAnswer> {
   const { decisions } = orchestratorRoute.input.parse(input)

@@ -1,5 +1,5 @@
 /** What each tool does, by name. What it is called, says and takes stands in `core/tool/`. */
-import type { ToolAnswer, ToolCall } from '../run-tool.ts'
+
 import { acknowledge } from './acknowledge.ts'
 import { edit } from './edit.ts'
 import { glob } from './glob.ts'
@@ -14,6 +14,7 @@ import { report } from './report.ts'
 import { route } from './route.ts'
 import { shell } from './shell.ts'
 import { todoWrite } from './todo-write.ts'
+import type { ToolAnswer, ToolCall } from './tool-call.ts'
 import { write } from './write.ts'
 
 export const RUN: Readonly<Record<string, (call: ToolCall) => Promise<ToolAnswer>>> = {

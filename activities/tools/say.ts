@@ -7,7 +7,7 @@ import { ticketFacts } from '../../ledger/mandates.ts'
 import type { Deps } from '../deps.ts'
 import type { CommentPlace } from '../effects/comment.ts'
 import { perform } from '../effects/effect.ts'
-import type { ToolAnswer, ToolCall } from '../run-tool.ts'
+import type { ToolAnswer, ToolCall } from './tool-call.ts'
 
 export interface Saying {
   /** The message under which it stands. */

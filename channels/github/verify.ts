@@ -14,6 +14,8 @@ export interface Delivery {
   guid: string
   /** Numeric id of the hook; null where the header is missing. */
   hook: string | null
+  /** What GitHub says about the delivery beside its body: `x-github-*` and the user agent, without the signature. Not signed. */
+  headers: Record<string, string>
   /** The JSON text, without byte order mark or form encoding. */
   body: string
   payload: unknown
@@ -76,13 +78,18 @@ export function createVerifier(secrets: readonly string[]): (headers: Headers, b
     if (payload === undefined) return rejected('json')
     if (!isRecord(payload)) return rejected('object')
     if (!fits(event, payload)) return rejected('shape')
-    return { ok: true, delivery: { event, guid, hook, body, payload, secretIndex } }
+    return { ok: true, delivery: { event, guid, hook, headers: toldBeside(headers), body, payload, secretIndex } }
   }
 }
 
 function rejected(reason: Rejection): Verdict {
   const [status, message] = REJECTIONS[reason]
   return { ok: false, status, reason, message }
+}
+
+function toldBeside(headers: Headers): Record<string, string> {
+  const names = Object.keys(headers).filter((name) => name === 'user-agent' || name.startsWith('x-github-'))
+  return Object.fromEntries(names.toSorted().map((name) => [name, one(headers, name) ?? '']))
 }
 
 /** A repeated header is one text with commas or a list; neither is ever taken apart. */

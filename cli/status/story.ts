@@ -26,11 +26,11 @@ export function renderStory({ ticket, title, tokens, sessions, entries, now: sta
     ]),
     '',
     painted('Now', 'strong', style),
-    ...aligned(standing(ticket, stands, now), style),
     ...aligned(
       [
-        [{ text: 'tokens', tone: 'faint' }, { text: counted(tokens, 'token') }],
-        [{ text: 'words', tone: 'faint' }, { text: `switchyard log ${sessions.at(-1) ?? `T-${ticket}`}` }],
+        ...standing(ticket, stands, now),
+        fact('tokens', number(tokens)),
+        fact('every word', `switchyard log ${sessions.at(-1) ?? `T-${ticket}`}`),
       ],
       style,
     ),
@@ -40,23 +40,24 @@ export function renderStory({ ticket, title, tokens, sessions, entries, now: sta
 function standing(ticket: number, stands: TicketNow, now: Date): Cell[][] {
   const waits = waitsFor(ticket, stands)
   const state = stands.closedReason === null ? stands.state : `closed: ${stands.closedReason}`
-  const row = (name: string, text: string, tone: Tone = 'plain'): Cell[] => [
-    { text: name.padEnd('pull request'.length), tone: 'faint' },
-    { text, tone },
-  ]
   return [
-    row('state', `${state}, for ${ago(stands.since, now)}`),
+    fact('state', `${state}, for ${ago(stands.since, now)}`),
     ...stands.holds.map(({ scope, by, reason, since }) =>
-      row('held', `${scopeName(scope)} is paused by ${by} for ${ago(since, now)}${reason === '' ? '' : `: ${reason}`}`, 'warning'),
+      fact('held', `${scopeName(scope)} is paused by ${by} for ${ago(since, now)}${reason === '' ? '' : `: ${reason}`}`, 'warning'),
     ),
-    ...stands.alarms.map(({ kind, body, since }) => row('alarm', `${kind}, for ${ago(since, now)}: ${body}`, 'bad')),
-    ...(stands.unread === 0 ? [] : [row('inbox', `${counted(stands.unread, 'message')} wait${stands.unread === 1 ? 's' : ''}`)]),
-    ...(waits === null ? [] : [row('waits for', waits)]),
+    ...stands.alarms.map(({ kind, body, since }) => fact('alarm', `${kind}, for ${ago(since, now)}: ${body}`, 'bad')),
+    ...(stands.unread === 0 ? [] : [fact('inbox', `${counted(stands.unread, 'message')} wait${stands.unread === 1 ? 's' : ''}`)]),
+    ...(waits === null ? [] : [fact('waits for', waits)]),
     ...stands.pullRequests.map(({ url, state, draft }) =>
-      row('pull request', `${url} (${draft && state === 'open' ? 'draft' : state})`, 'link'),
+      fact('pull request', `${url} (${draft && state === 'open' ? 'draft' : state})`, 'link'),
     ),
   ]
 }
+
+const fact = (name: string, text: string, tone: Tone = 'plain'): Cell[] => [
+  { text: name, tone: 'faint' },
+  { text, tone },
+]
 
 function cellsOf(entry: Entry): Cell[] {
   const { what, tone = 'plain', rest, restTone = 'plain' } = partsOf(entry)

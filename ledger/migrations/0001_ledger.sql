@@ -197,7 +197,6 @@ create table ticket (
   title text not null,
   origin integer not null references thread,
   repository integer references repository,
-  host text,
   created_at timestamptz not null default now(),
   state_since timestamptz not null default now(),
   check ((state = 'closed') = (closed_reason is not null))

@@ -1,0 +1,17 @@
+/** What a tool is given and what it answers. */
+import type { BegunCall, CallAddress } from '../../ledger/calls.ts'
+import type { Deps } from '../deps.ts'
+
+export interface ToolCall {
+  deps: Deps
+  at: CallAddress
+  /** Input that fits the tool's schema: it was parsed when the model's answer was taken in. */
+  input: Record<string, unknown>
+  role: BegunCall['role']
+  ticket: number | null
+  /** It was begun before: what it does outside may have happened. */
+  again: boolean
+  signal: AbortSignal
+}
+
+export type ToolAnswer = { text: string } | { refused: string }

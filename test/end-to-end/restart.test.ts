@@ -1,0 +1,84 @@
+/** The program ends in the middle, politely or not, and another one goes on from what is written down (spec M4). */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test, vi } from 'vitest'
+import { expected, fixFailingTest, world } from '../../rehearsal/scenarios/fix-failing-test.ts'
+import { faultsOf } from '../../rehearsal/scenarios/world.ts'
+import { eventually, finished, type House, openHouse } from './house.ts'
+import { longFirstTest, rescript } from './scripts.ts'
+
+vi.setConfig({ testTimeout: 180_000 })
+
+/** The first command lasts; the model thinks for a while after the push, so that a stop falls between push and pull request. */
+const slow = rescript(fixFailingTest, {
+  lines: { 'plans and reproduces': longFirstTest, 'opens a pull request with evidence': { delayMs: 3_000 } },
+})
+
+const MOMENTS: [string, (house: House) => Promise<unknown>][] = [
+  [
+    'after the acknowledgement',
+    ({ ledger }) =>
+      ledger.db.selectFrom('outbox').select('id').where('kind', '=', 'comment').where('state', '=', 'confirmed').executeTakeFirst(),
+  ],
+  ['while a command runs', shellRuns],
+  [
+    'between push and pull request',
+    ({ ledger }) =>
+      ledger.db.selectFrom('outbox').select('id').where('kind', '=', 'push').where('state', '=', 'confirmed').executeTakeFirst(),
+  ],
+]
+
+test.each([
+  ['stopped', (house: House) => house.restart(), false],
+  ['killed', (house: House) => house.killAndRestart(), true],
+] as const)(
+  '[M4] %s in the middle three times, it comes to the same end, and nothing is said or done twice',
+  async (_, interrupt, child) => {
+    const house = await openHouse({ world, scenario: slow, child })
+    const issue = await house.openIssue()
+    for (const [moment, reached] of MOMENTS) {
+      await eventually(moment, () => reached(house) as Promise<object | undefined>)
+      await interrupt(house)
+    }
+    await finished(house)
+
+    expect(faultsOf(expected, await house.end(issue))).toEqual([])
+    expect(house.model.unexpected()).toEqual([])
+    await commandsRanOnce(house)
+    const { db } = house.ledger
+    const interrupted = await db.selectFrom('toolCall').select('tool').where('outcome', '=', 'interrupted').execute()
+    expect(interrupted).toEqual([{ tool: 'shell' }])
+    const sent = await db.selectFrom('outbox').select('key').where('state', '!=', 'confirmed').execute()
+    expect(sent).toEqual([])
+  },
+)
+
+test('[M2] [M4] killed again and again at no particular moment, it comes to the same end', async () => {
+  const house = await openHouse({ world, scenario: fixFailingTest, child: true })
+  const issue = await house.openIssue()
+  for (const calls of [1, 4, 7, 9]) {
+    await eventually(`${calls} calls are made`, async () => {
+      const made = await house.ledger.db.selectFrom('toolCall').select('call').execute()
+      return made.length >= calls
+    })
+    await house.killAndRestart()
+  }
+  await finished(house)
+  expect(faultsOf(expected, await house.end(issue))).toEqual([])
+  expect(await house.ledger.db.selectFrom('ticket').select('id').execute()).toHaveLength(1)
+})
+
+function shellRuns({ ledger }: House): Promise<object | undefined> {
+  return ledger.db.selectFrom('toolCall').select('call').where('tool', '=', 'shell').where('startedAt', 'is not', null).executeTakeFirst()
+}
+
+/** The command that was cut off began once, and once more when the model asked for it again. */
+async function commandsRanOnce({ home, ledger }: House): Promise<void> {
+  const calls = await ledger.db.selectFrom('toolCall').select('input').where('tool', '=', 'shell').execute()
+  const asked = calls.filter(({ input }) => JSON.stringify(input).includes('$HOME/runs'))
+  const runs = readFileSync(join(home, 'workspaces', 't-1', '@home', 'runs'), 'utf8')
+    .trim()
+    .split('\n')
+  expect(runs.length).toBeLessThanOrEqual(asked.length)
+  expect(asked).toHaveLength(2)
+}
