@@ -44,20 +44,24 @@ export async function drop(tx: Tx, ids: number[], reason: string): Promise<void>
 }
 
 /**
- * Addresses to wake now. Each is leased for some seconds, so that several dispatchers share the work; a dispatcher that dies
- * leaves them to the next. Held and closed Sessions are skipped: their rows wait and cost nothing.
+ * Addresses to wake now. Each is leased for some seconds, as a whole and to one, so that several dispatchers share the work; a
+ * dispatcher that dies leaves them to the next. Held and closed Sessions are skipped: their rows wait and cost nothing.
  */
 export async function leaseWakes(db: Database, limit: number): Promise<{ address: string; upTo: number }[]> {
   const { rows } = await sql<{ address: string; upTo: number }>`
     with due as (
-      select id, address from inbox
+      select address from inbox
       where session is null and dropped is null and next_signal_at <= now()
         and not exists (select from pause where scope in (inbox.address, 'all') and held)
-      order by next_signal_at
+      group by address
+      order by min(next_signal_at)
       limit ${limit}
-      for update skip locked
+    ), mine as (
+      select address from due where pg_try_advisory_xact_lock(hashtext('wake'), hashtext(address))
     ), leased as (
-      update inbox set next_signal_at = now() + interval '10 seconds' from due where inbox.id = due.id returning inbox.id, inbox.address
+      update inbox set next_signal_at = now() + interval '10 seconds'
+      where address in (select address from mine) and session is null and dropped is null and next_signal_at <= now()
+      returning id, address
     )
     select address, max(id) as "upTo" from leased group by address`.execute(db)
   return rows

@@ -64,13 +64,19 @@ export function intend(db: Database, { payload, ...effect }: NewEffect): Promise
   })
 }
 
-/** Before the request leaves: from here on it may have happened. */
-export async function markSent(db: Database, id: number): Promise<void> {
-  await db
+/**
+ * Before the request leaves: from here on it may have happened. False: another attempt sent it meanwhile, so this one must not; what
+ * became of that one is looked up first.
+ */
+export async function markSent(db: Database, id: number): Promise<boolean> {
+  const marked = await db
     .updateTable('outbox')
     .set({ state: 'sent', sentAt: sql<Date>`now()`, tries: sql<number>`tries + 1` })
     .where('id', '=', id)
-    .execute()
+    .where('state', 'in', ['intent', 'failed'])
+    .returning('id')
+    .executeTakeFirst()
+  return marked !== undefined
 }
 
 export type Settlement =

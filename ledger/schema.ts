@@ -227,6 +227,7 @@ export interface Ledger {
     endedAt: Date | null
     outcome: CallOutcome | null
   }
+  instructionFile: { session: string; path: string; bytes: number; step: number; call: string }
   inbox: {
     id: Generated<number>
     address: string

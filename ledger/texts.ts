@@ -9,8 +9,8 @@ export const storable = (text: string): string => text.replaceAll('\0', '\\u0000
 
 /** `storable` for a jsonb column, which refuses even the escapes of both, in names as in values. */
 export const storableJson = (value: unknown): string =>
-  JSON.stringify(value).replace(/\\(u0000|ud[89a-f][0-9a-f]{2}|.)/g, (escape, what: string) =>
-    what === 'u0000' ? '\\\\u0000' : what.startsWith('ud') ? '\uFFFD' : escape,
+  JSON.stringify(value).replace(/\\(u0000|ud[89a-f][0-9a-f]{2}|.)/g, (whole, what: string) =>
+    what === 'u0000' ? '\\\\u0000' : what.startsWith('ud') ? '\uFFFD' : whole,
   )
 
 /** Stores what is new of `bodies` and returns their hashes as hex, in the same order. `known` skips what this process stored before. */

@@ -9,9 +9,16 @@ import { type Fault, type ParsedSettings, parseSettings, SECRETS } from '../core
 /** The project's own folder: where `.env`, `switchyard.yaml` and the default state folder stand. */
 export const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
-export function readSettings(given: Readonly<Record<string, string | undefined>> = process.env, folder = ROOT): ParsedSettings {
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/** The process's variables over those of the `.env` file. */
+export function readEnvironment(given: Environment = process.env, folder = ROOT): Record<string, string | undefined> {
+  return { ...readEnvFile(folder), ...given }
+}
+
+export function readSettings(given: Environment = process.env, folder = ROOT): ParsedSettings {
   const faults: Fault[] = []
-  const environment = { ...readEnvFile(folder), ...given }
+  const environment = readEnvironment(given, folder)
   for (const name of SECRETS) {
     const path = environment[`${name}_FILE`]
     if (!path) continue

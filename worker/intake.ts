@@ -7,7 +7,7 @@ import type { GithubClient } from '../channels/github/client.ts'
 import { normalise } from '../channels/github/normalise.ts'
 import { parseExact } from '../channels/github/payload.ts'
 import type { AgentIdentity, NormalisedTrigger } from '../core/routing/trigger.ts'
-import { raiseAlarm } from '../ledger/alarms.ts'
+import { endAlarm, raiseAlarm } from '../ledger/alarms.ts'
 import { type Database, transaction } from '../ledger/database.ts'
 import { ignoreDelivery, type PendingDelivery, pendingDeliveries, postponeDelivery } from '../ledger/deliveries.ts'
 import { type Judged, takeIn } from '../ledger/intake.ts'
@@ -31,6 +31,7 @@ export async function takeInPending(intake: Intake, signal: AbortSignal): Promis
     if (signal.aborted) break
     try {
       await takeInOne(intake, delivery)
+      if (delivery.tries > 0) await endAlarm(intake.db, 'intake', `delivery ${delivery.id}`)
       settled += 1
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error)

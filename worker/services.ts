@@ -10,6 +10,7 @@ import { startPostgres } from './embedded/postgres.ts'
 import { APP_ROLE } from './embedded/postgres-roles.ts'
 import { startTemporal } from './embedded/temporal.ts'
 import { ensureNamespace } from './embedded/temporal-namespace.ts'
+import { readEnvironment } from './environment.ts'
 import { configuredTemporal, type TemporalAt } from './temporal.ts'
 
 export interface Services {
@@ -73,7 +74,7 @@ function reachable(url: string): string {
 }
 
 async function openTemporal({ temporal }: Settings, home: string, say: (line: string) => void) {
-  const configured = configuredTemporal(process.env)
+  const configured = configuredTemporal(readEnvironment())
   if (!configured) {
     const embedded = await startTemporal({ home, say, namespace: temporal.namespace })
     const { address, namespace, uiUrl } = embedded

@@ -1,6 +1,7 @@
 /** Which Temporal: the one that the environment names, by Temporal's own variables and profiles, or an embedded one. */
 import { loadClientConnectConfig } from '@temporalio/envconfig'
 import type { NativeConnectionOptions } from '@temporalio/worker'
+import type { Environment } from './environment.ts'
 
 export interface TemporalAt {
   address: string
@@ -10,7 +11,7 @@ export interface TemporalAt {
 }
 
 /** Null: neither an address nor a profile is named, so Temporal is embedded. Throws what is wrong with the profile. */
-export function configuredTemporal(environment: Readonly<Record<string, string | undefined>>): TemporalAt | null {
+export function configuredTemporal(environment: Environment): TemporalAt | null {
   if (!environment.TEMPORAL_ADDRESS && !environment.TEMPORAL_PROFILE) return null
   const given = Object.fromEntries(Object.entries(environment).filter((entry): entry is [string, string] => entry[1] !== undefined))
   const { connectionOptions, namespace = 'default' } = loadClientConnectConfig({ overrideEnvVars: given })

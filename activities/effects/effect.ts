@@ -24,9 +24,9 @@ export async function perform(deps: Deps, effect: NewEffect, signal: AbortSignal
   const kind = KINDS[row.kind]!
   if (row.state === 'sent' || row.state === 'uncertain') {
     const found = await lookUp(at)
-    if (found) return { landed: found }
+    if (found) return found
   }
-  await markSent(deps.db, row.id)
+  if (!(await markSent(deps.db, row.id))) throw ApplicationFailure.retryable(`another attempt sends ${row.key}`, 'EffectUncertain')
   try {
     const sent = await kind.send(at)
     if ('refused' in sent) {
@@ -35,16 +35,23 @@ export async function perform(deps: Deps, effect: NewEffect, signal: AbortSignal
     }
     return { landed: await confirm(at, sent) }
   } catch (error) {
-    return afterFailure(at, error)
+    return afterFailure(at, error, 'intent')
   }
 }
 
-/** Asks outside what became of an attempt, and settles the row by the answer. */
-export async function lookUp(at: EffectAt): Promise<Landed | null> {
+/**
+ * Asks outside what became of an attempt, and settles the row by the answer. Null: it is not there and may be sent. A place that
+ * cannot be seen any more will never answer: then the effect has failed.
+ */
+export async function lookUp(at: EffectAt): Promise<{ landed: Landed } | { refused: string } | null> {
   const { deps, row, signal } = at
   const kind = KINDS[row.kind]!
-  const found = (await kind.find(at)) ?? (await secondLook(() => kind.find(at), signal))
-  if (found) return confirm(at, found)
+  try {
+    const found = (await kind.find(at)) ?? (await secondLook(() => kind.find(at), signal))
+    if (found) return { landed: await confirm(at, found) }
+  } catch (error) {
+    return afterFailure(at, error, 'uncertain')
+  }
   await settle(deps.db, row.id, { state: 'intent' })
   return null
 }
@@ -66,20 +73,23 @@ async function confirm(at: EffectAt, landed: Landed): Promise<Landed> {
 /** A refused token is renewed by the client; more than one renewal does not help. */
 const UNAUTHORISED_TRIES = 2
 
-async function afterFailure({ deps, row, signal }: EffectAt, error: unknown): Promise<{ refused: string }> {
+/** `unsent` is what the row says while the refusal of this very request leaves open whether the effect is there. */
+async function afterFailure(at: EffectAt, error: unknown, unsent: 'intent' | 'uncertain'): Promise<{ refused: string }> {
+  const { deps, row, signal } = at
   if (!(error instanceof GithubError)) {
     await settle(deps.db, row.id, { state: 'uncertain', error: error instanceof Error ? error.message : String(error) })
     signal.throwIfAborted()
     throw error
   }
   const { failure } = error
+  const again = unsent === 'intent' ? { state: unsent } : { state: unsent, error: failure.message }
   switch (failure.kind) {
     case 'unknown-outcome':
     case 'server':
       await settle(deps.db, row.id, { state: 'uncertain', error: failure.message })
       throw ApplicationFailure.retryable(failure.message, 'EffectUncertain')
     case 'rate-limited':
-      await settle(deps.db, row.id, { state: 'intent' })
+      await settle(deps.db, row.id, again)
       throw ApplicationFailure.create({
         type: 'RateLimited',
         message: failure.message,
@@ -87,24 +97,24 @@ async function afterFailure({ deps, row, signal }: EffectAt, error: unknown): Pr
         nextRetryDelay: Math.max(1_000, failure.retryAt.getTime() - deps.now().getTime()),
       })
     case 'unauthorised':
-      if (row.tries < UNAUTHORISED_TRIES) {
-        await settle(deps.db, row.id, { state: 'intent' })
-        throw ApplicationFailure.retryable(failure.message, 'Unauthorised')
-      }
-      return final(failure.message)
+      // a look-up is repeated for ever, so somebody must hear of it; a request is not
+      if (unsent === 'intent' && row.tries >= UNAUTHORISED_TRIES) return final(at, failure.message)
+      if (unsent === 'uncertain') await raiseAlarm(deps.db, 'effect', row.key, `What became of it cannot be looked up: ${failure.message}`)
+      await settle(deps.db, row.id, again)
+      throw ApplicationFailure.retryable(failure.message, 'Unauthorised')
     case 'forbidden':
     case 'not-found':
     case 'gone':
     case 'invalid':
     case 'locked':
-      return final(failure.message)
+      return final(at, failure.message)
     default:
       return failure satisfies never
   }
+}
 
-  async function final(message: string): Promise<{ refused: string }> {
-    await settle(deps.db, row.id, { state: 'failed', error: message })
-    await raiseAlarm(deps.db, 'effect', row.key, `GitHub refuses it for good: ${message}`)
-    return { refused: `GitHub refuses it for good: ${message}` }
-  }
+async function final({ deps, row }: EffectAt, message: string): Promise<{ refused: string }> {
+  await settle(deps.db, row.id, { state: 'failed', error: message })
+  await raiseAlarm(deps.db, 'effect', row.key, `GitHub refuses it for good: ${message}`)
+  return { refused: `GitHub refuses it for good: ${message}` }
 }

@@ -1,5 +1,8 @@
 /** Runs a workspace tool in the Ticket's checkout; a nested AGENTS.md comes with the first result that touches its folder (N12). */
 
+import { fence } from '../../core/message/fence.ts'
+import { showFiles, shownFiles } from '../../ledger/instruction-files.ts'
+import { AGENTS_MD_BYTES, agentsMdFor } from '../workspace/agents-md.ts'
 import type { Answer, Given } from '../workspace/given.ts'
 import type { ToolAnswer, ToolCall } from './tool-call.ts'
 
@@ -9,13 +12,38 @@ export const inCheckout =
   async (call: ToolCall): Promise<ToolAnswer> => {
     const place = await checkoutOf(call)
     if ('refused' in place) return place
-    return tool({ folder: place.folder, sandbox: call.deps.workspaces.sandbox, input: call.input as Input, signal: call.signal })
+    const answer = await tool({
+      folder: place.folder,
+      sandbox: call.deps.workspaces.sandbox,
+      input: call.input as Input,
+      signal: call.signal,
+    })
+    const { path } = call.input
+    if ('refused' in answer || typeof path !== 'string') return answer
+    return { text: [answer.text, ...(await nestedInstructions(call, place, path))].join('\n\n') }
   }
+
+/** The repository's own words, fenced like everything that is not ours. */
+async function nestedInstructions(
+  { deps, at }: ToolCall,
+  { folder, rootBytes, repository }: CheckoutPlace,
+  path: string,
+): Promise<string[]> {
+  const shown = await shownFiles(deps.db, at)
+  const others = shown.filter(({ mine }) => !mine)
+  const room = AGENTS_MD_BYTES - rootBytes - others.reduce((sum, { bytes }) => sum + bytes, 0)
+  const found = await agentsMdFor(folder, path, new Set(others.map((file) => file.path)), room)
+  const own = await showFiles(deps.db, at, found)
+  const mine = found.filter((file) => own.has(file.path) || shown.some((each) => each.mine && each.path === file.path))
+  return mine.map((file) => fence(`${repository.fullName} ${file.path}`, file.text))
+}
 
 export interface CheckoutPlace {
   folder: string
   ticket: number
   base: string
+  /** What the root AGENTS.md takes of the 64 KiB. */
+  rootBytes: number
   repository: { id: number; externalId: string; fullName: string; defaultBranch: string }
 }
 
@@ -25,11 +53,19 @@ export async function checkoutOf({ deps, at, ticket, signal }: ToolCall): Promis
     .selectFrom('session')
     .innerJoin('ticket', 'ticket.id', 'session.ticket')
     .innerJoin('repository', 'repository.id', 'ticket.repository')
-    .select(['session.baseCommit', 'repository.id', 'repository.externalId', 'repository.fullName', 'repository.defaultBranch'])
+    .leftJoin('text', 'text.sha', 'session.agentsMd')
+    .select([
+      'session.baseCommit',
+      'text.bytes',
+      'repository.id',
+      'repository.externalId',
+      'repository.fullName',
+      'repository.defaultBranch',
+    ])
     .where('session.id', '=', at.session)
     .executeTakeFirst()
   if (!row?.baseCommit) return { refused: 'This Ticket has no repository, so there is no checkout: read and ask only.' }
-  const { baseCommit: base, ...repository } = row
+  const { baseCommit: base, bytes, ...repository } = row
   const { path } = await deps.workspaces.open({ ticket, repository, base, signal })
-  return { folder: path, ticket, base, repository }
+  return { folder: path, ticket, base, rootBytes: bytes ?? 0, repository }
 }

@@ -149,10 +149,13 @@ const story: Story = {
 describe("a Ticket's story", () => {
   const lines = renderStory(story, style(), now).split('\n')
 
-  test.each(LINES)('%# is one line in its column', (entry, expected) => {
-    const clock = `12:${String(entry.at.getMinutes()).padStart(2, '0')}:07`
-    expect(lines).toContain(`  ${clock}  ${expected}`)
-  })
+  test.each(LINES.map(([entry, expected]) => ({ entry, kind: entry.kind, expected })))(
+    '$kind is one line in its columns: $expected',
+    ({ entry, expected }) => {
+      const clock = `12:${String(entry.at.getMinutes()).padStart(2, '0')}:07`
+      expect(lines).toContain(`  ${clock}  ${expected}`)
+    },
+  )
 
   test('[I2, R1, O1] then where it stands: state, hold, alarm, what waits, and for what it waits', () => {
     expect(lines.slice(lines.indexOf('Now'))).toEqual([

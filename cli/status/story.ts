@@ -2,25 +2,23 @@
 import type { Entry, Story, TicketNow } from '../../ledger/story.ts'
 import type { ShownTrigger } from '../../ledger/triggers.ts'
 import { ago, aligned, type Cell, clockOf, counted, dayOf } from '../lines.ts'
-import { painted, type Style, type Tone } from '../live/style.ts'
+import { columns, harmless, padded, painted, type Style, type Tone } from '../live/style.ts'
 import { targetOf } from '../live/target.ts'
 import { scopeName } from '../scope.ts'
 import { waitsFor } from './waits-for.ts'
 
 export function renderStory({ ticket, title, tokens, sessions, entries, now: stands }: Story, style: Style, now: Date): string {
-  const days = [...Map.groupBy(entries, ({ at }) => dayOf(at))]
   const rows = entries.map((entry) => ({ day: dayOf(entry.at), cells: cellsOf(entry) }))
-  // aligned together, so that the columns of all days stand below each other
-  const lines = rows.map(({ cells }) => cells)
-  const width = Math.max(0, ...lines.map(([, what]) => what!.text.length))
-  const padded = (cells: Cell[]): Cell[] => cells.map((cell, at) => (at === 1 ? { ...cell, text: cell.text.padEnd(width) } : cell))
+  // the same width on every day, so that all columns stand below each other
+  const width = Math.max(0, ...rows.map(({ cells: [, what] }) => columns(harmless(what.text))))
+  const days = [...Map.groupBy(rows, ({ day }) => day)]
   return [
-    `${painted(`T-${ticket}`, 'strong', style)}  ${aligned([[{ text: title, tone: 'strong' }]], style, 0).join('\n')}`,
-    ...days.flatMap(([day]) => [
+    `${painted(`T-${ticket}`, 'strong', style)}  ${harmless(title)}`,
+    ...days.flatMap(([day, those]) => [
       '',
       painted(day, 'faint', style),
       ...aligned(
-        rows.filter((row) => row.day === day).map(({ cells }) => padded(cells)),
+        those.map(({ cells: [clock, what, rest] }) => [clock, { ...what, text: padded(harmless(what.text), width) }, rest]),
         style,
       ),
     ]),
@@ -59,7 +57,7 @@ const fact = (name: string, text: string, tone: Tone = 'plain'): Cell[] => [
   { text, tone },
 ]
 
-function cellsOf(entry: Entry): Cell[] {
+function cellsOf(entry: Entry): [clock: Cell, what: Cell, rest: Cell] {
   const { what, tone = 'plain', rest, restTone = 'plain' } = partsOf(entry)
   return [
     { text: clockOf(entry.at), tone: 'faint' },

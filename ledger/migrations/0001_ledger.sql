@@ -26,7 +26,7 @@ begin
     end loop;
     if coalesce(current_setting('switchyard.purge', true), '') = 'on'
       and pg_has_role(session_user, (select relowner from pg_class where oid = tg_relid), 'USAGE')
-      and after -> 'body' = 'null' and after -> 'purged_at' <> 'null' then
+      and before -> 'body' <> 'null' and after -> 'body' = 'null' and after -> 'purged_at' <> 'null' then
       before := before - 'body' - 'purged_at';
       after := after - 'body' - 'purged_at';
     end if;
@@ -369,6 +369,17 @@ create table tool_call (
   foreign key (session, step) references step
 );
 call guard('tool_call', '=started_at', '=ended_at', '=outcome');
+
+-- Nested AGENTS.md files that a Session was shown, each with the call whose result holds it (spec N12).
+create table instruction_file (
+  session text not null references session,
+  path text not null,
+  bytes integer not null,
+  step integer not null,
+  call text not null,
+  primary key (session, path)
+);
+call guard('instruction_file');
 
 create table inbox (
   id integer generated always as identity primary key,

@@ -63,7 +63,9 @@ export async function openHouse(given: HouseGiven): Promise<House> {
   const { world } = given
   const folder = testFolder('house-')
   const closers: (() => Promise<unknown>)[] = []
-  onTestFinished(async () => {
+  let tellAll: (() => Promise<string>) | null = null
+  onTestFinished(async ({ task }) => {
+    if (task.result?.state === 'fail' && tellAll) console.error(await tellAll())
     for (const close of closers.reverse()) await close()
   })
   const databaseUrl = given.databaseUrl ?? (await freshDatabase('house')).appUrl
@@ -111,6 +113,8 @@ export async function openHouse(given: HouseGiven): Promise<House> {
     await running?.stop()
     running = null
   }
+
+  tellAll = () => situation({ ledger, model, logged: () => lines.join('') })
 
   return {
     ledger,
@@ -186,14 +190,10 @@ export async function eventually<Answer>(
 
 /** The Ticket has reported `done`, everything said was delivered and decided, and every Session has ended its turn. */
 export async function finished(house: House): Promise<void> {
-  try {
-    await eventually('the Ticket reports done', () =>
-      house.ledger.db.selectFrom('report').select('id').where('status', '=', 'done').executeTakeFirst(),
-    )
-    await idle(house)
-  } catch (error) {
-    throw new Error(`${(error as Error).message}\n${await situation(house)}`)
-  }
+  await eventually('the Ticket reports done', () =>
+    house.ledger.db.selectFrom('report').select('id').where('status', '=', 'done').executeTakeFirst(),
+  )
+  await idle(house)
 }
 
 /** Nothing is on its way: GitHub has posted all, all is decided, every inbox is read, and every Session's last step ended its turn. */
@@ -220,17 +220,17 @@ export async function idle({ ledger, operate }: House): Promise<void> {
 }
 
 /** For a failure's message: alarms, what every Session did last, and what the model did not understand. */
-async function situation({ ledger, model, logged }: House): Promise<string> {
+async function situation({ ledger, model, logged }: Pick<House, 'ledger' | 'model' | 'logged'>): Promise<string> {
   const alarms = await ledger.db.selectFrom('alarm').select(['kind', 'subject', 'body', 'endedAt']).execute()
   const calls = await ledger.db
     .selectFrom('toolCall')
-    .select(['session', 'step', 'tool', 'outcome', 'fault'])
+    .select(['session', 'step', 'tool', 'outcome', 'fault', 'startedAt', 'endedAt'])
     .orderBy('session')
     .orderBy('step')
     .execute()
   const requests = await ledger.db
     .selectFrom('request')
-    .select(['session', 'step', 'outcome', 'error'])
+    .select(['session', 'step', 'outcome', 'error', 'openedAt', 'endedAt'])
     .orderBy('id', 'desc')
     .limit(4)
     .execute()

@@ -1,0 +1,96 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openLedger, started, type TestLedger } from './fixture.ts'
+import { type EffectRow, type Intended, intend, markSent, type NewEffect, settle, unsettled } from './outbox.ts'
+
+let ledger: TestLedger
+beforeAll(async () => {
+  ledger = await openLedger()
+})
+afterAll(() => ledger.drop())
+
+let issues = 9_000
+async function effectOf(over: Partial<NewEffect> = {}): Promise<NewEffect> {
+  const { ticket, session, thread } = await started(ledger.db, ++issues)
+  const at = { session, step: 1, call: 'call_1' }
+  return { key: `acknowledge:${ticket}`, kind: 'comment', ticket, ...at, thread, payload: { number: 7 }, body: 'on it', ...over }
+}
+const mine = (intended: Intended): EffectRow => {
+  if ('taken' in intended) throw new Error(`taken: ${intended.taken.url}`)
+  return intended.mine
+}
+const landed = { state: 'confirmed' as const, externalId: '55', url: 'https://github.example/c/55' }
+
+test('[M4] an effect stands in the ledger before it is tried', async () => {
+  const row = mine(await intend(ledger.db, await effectOf()))
+  expect(row).toMatchObject({ state: 'intent', tries: 0, payload: { number: 7 }, body: 'on it', externalId: null })
+})
+
+test('[M4] the same call finds its row again and what it brought', async () => {
+  const effect = await effectOf()
+  const { id } = mine(await intend(ledger.db, effect))
+  await markSent(ledger.db, id)
+  await settle(ledger.db, id, landed)
+  expect(mine(await intend(ledger.db, effect))).toMatchObject({ id, state: 'confirmed', externalId: '55', url: landed.url })
+})
+
+test('[M4] another call on a confirmed key is refused with the link', async () => {
+  const effect = await effectOf()
+  const { id } = mine(await intend(ledger.db, effect))
+  await settle(ledger.db, id, landed)
+  expect(await intend(ledger.db, { ...effect, step: 2, call: 'call_9' })).toMatchObject({ taken: { id, url: landed.url } })
+})
+
+test.each(['intent', 'sent', 'uncertain', 'failed'] as const)(
+  '[M4] another call takes over what was left in the state %s',
+  async (state) => {
+    const effect = await effectOf()
+    const { id } = mine(await intend(ledger.db, effect))
+    if (state !== 'intent') await markSent(ledger.db, id)
+    if (state === 'uncertain' || state === 'failed') await settle(ledger.db, id, { state, error: '502' })
+    expect(mine(await intend(ledger.db, { ...effect, step: 2, call: 'call_9' }))).toMatchObject({ id, state })
+    const row = await ledger.db.selectFrom('outbox').select(['step', 'call']).where('id', '=', id).executeTakeFirst()
+    expect(row).toEqual({ step: 2, call: 'call_9' })
+  },
+)
+
+test('[M4] one key intended 20 times at once is one row', async () => {
+  const effect = await effectOf()
+  const rows = await Promise.all(Array.from({ length: 20 }, () => intend(ledger.db, effect)))
+  expect(new Set(rows.map((each) => mine(each).id)).size).toBe(1)
+})
+
+test('[M4] of attempts that would send at the same moment one may, 20 times', async () => {
+  for (let round = 0; round < 20; round++) {
+    const { id } = mine(await intend(ledger.db, await effectOf()))
+    const may = await Promise.all(Array.from({ length: 4 }, () => markSent(ledger.db, id)))
+    expect(may.filter(Boolean)).toHaveLength(1)
+    expect(await ledger.db.selectFrom('outbox').select('tries').where('id', '=', id).executeTakeFirst()).toEqual({ tries: 1 })
+  }
+})
+
+test('[M4] nothing that is confirmed is sent again or changes its end', async () => {
+  const { id } = mine(await intend(ledger.db, await effectOf()))
+  await markSent(ledger.db, id)
+  await settle(ledger.db, id, landed)
+  expect(await markSent(ledger.db, id)).toBe(false)
+  await settle(ledger.db, id, { state: 'uncertain', error: 'late' })
+  expect(await ledger.db.selectFrom('outbox').select(['state', 'error']).where('id', '=', id).executeTakeFirst()).toEqual({
+    state: 'confirmed',
+    error: null,
+  })
+})
+
+test("[M4] unsettled are a Ticket's effects that may have happened, oldest first, and nobody else's", async () => {
+  const first = await effectOf()
+  const other = await effectOf()
+  const rows: number[] = []
+  for (const [nth, state] of (['uncertain', 'sent', 'confirmed', 'intent', 'failed'] as const).entries()) {
+    const { id } = mine(await intend(ledger.db, { ...first, key: `${first.key}:${nth}` }))
+    rows.push(id)
+    if (state !== 'intent') await markSent(ledger.db, id)
+    if (state === 'confirmed') await settle(ledger.db, id, landed)
+    if (state === 'uncertain' || state === 'failed') await settle(ledger.db, id, { state, error: '502' })
+  }
+  await markSent(ledger.db, mine(await intend(ledger.db, other)).id)
+  expect((await unsettled(ledger.db, first.session)).map(({ id }) => id)).toEqual(rows.slice(0, 2))
+})
