@@ -26,21 +26,25 @@ async function started(number: number): Promise<number> {
   return result.ticket
 }
 
-/** As the dispatcher does once the workflow has answered. */
-async function confirmNext(after: number): Promise<void> {
-  for (;;) {
-    const row = await ledger.db.selectFrom('command').select('id').where('id', '>', after).executeTakeFirst()
-    if (row) return confirmCommand(ledger.db, row.id)
-    await sleep(20)
-  }
-}
-
+/** Runs a command beside what the dispatcher does once the workflow has answered. */
 async function heard(args: string[]): Promise<Ended> {
   const { last } = await ledger.db
     .selectFrom('command')
     .select((of) => of.fn.max('id').as('last'))
     .executeTakeFirstOrThrow()
-  const [ended] = await Promise.all([switchyard(args, env), confirmNext(last ?? 0)])
+  let running = true
+  const ended = switchyard(args, env).finally(() => {
+    running = false
+  })
+  while (running) {
+    const row = await ledger.db
+      .selectFrom('command')
+      .select('id')
+      .where('id', '>', last ?? 0)
+      .executeTakeFirst()
+    if (row) await confirmCommand(ledger.db, row.id)
+    await sleep(20)
+  }
   return ended
 }
 
@@ -290,7 +294,7 @@ describe('migrate and doctor', () => {
       SWITCHYARD_PORT: new URL(ledger.appUrl).port,
       SANDBOX: 'off',
     })
-    expect(out).toMatch(/^Temporal +problem +.* has no namespace nowhere\n +→ .*temporal operator namespace create nowhere/m)
+    expect(out).toMatch(/^Temporal +problem +.* has no namespace nowhere\n +→ .*temporal operator namespace create\s+nowhere/m)
     expect(out).toMatch(/^sandbox +off +SANDBOX=off/m)
     expect(out).toMatch(/^ports +problem +.* is in use by another program\n +→ end that, or set SWITCHYARD_PORT to another port$/m)
     expect(out).toMatch(/\n2 things are wrong\.\n$/)

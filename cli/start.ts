@@ -262,17 +262,9 @@ async function finished(db: Database, stopping: AbortSignal): Promise<true> {
       .where('dropped', 'is', null)
       .limit(1)
       .executeTakeFirst()
-    // a request that a crash left open counts no more once another attempt has answered its step
-    const open = await db
-      .selectFrom('request')
-      .select('request.id')
-      .leftJoin('step', (join) => join.onRef('step.session', '=', 'request.session').onRef('step.step', '=', 'request.step'))
-      .where('request.endedAt', 'is', null)
-      .where('step.step', 'is', null)
-      .limit(1)
-      .executeTakeFirst()
+    const working = await db.selectFrom('ticket').select('id').where('state', '=', 'working').limit(1).executeTakeFirst()
     const alarm = await db.selectFrom('alarm').select('id').where('endedAt', 'is', null).limit(1).executeTakeFirst()
-    if ((last || alarm) && !unread && !open) return true
+    if ((last || alarm) && !unread && !working) return true
     await new Promise((resolve) => setTimeout(resolve, 200))
   }
   return true

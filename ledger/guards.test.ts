@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { beginCall, storeResult } from './calls.ts'
 import { type Database, transaction } from './database.ts'
-import { answered, newCall, open, openLedger, started, type TestLedger } from './fixture.ts'
+import { answered, delivered, newCall, open, openLedger, started, type TestLedger } from './fixture.ts'
 import { intend } from './outbox.ts'
 import { recordCommand } from './pauses.ts'
 import { commitStep } from './steps.ts'
@@ -19,6 +19,7 @@ const GUARDED = {
   request: 'revision = revision, log_seq = log_seq + 1',
   step: "outcome = 'closed'",
   tool_call: "tool = 'shell'",
+  instruction_file: 'bytes = bytes + 1',
   inbox: "address = 'main', body = 'another'",
   report: "status = 'progress'",
   outbox: "key = 'another'",
@@ -35,6 +36,7 @@ beforeAll(async () => {
   ledger = await openLedger()
   const { db } = ledger
   ;({ ticket, session } = await started(db, 1))
+  await delivered(db) // not settled yet
   const at = { session, step: 1 }
   const { request, inputs } = await open(db, at)
   await commitStep(db, at, `ticket-${ticket}`, answered(request as number, inputs, 'words', [newCall('call_1'), newCall('call_2')]))
@@ -48,6 +50,7 @@ beforeAll(async () => {
     .insertInto('report')
     .values({ ticket, session, step: 1, call: 'call_1', status: 'done', body: 'words', purgedAt: null, evidence: '[]', pullRequest: null })
     .execute()
+  await db.insertInto('instructionFile').values({ session, path: 'src/AGENTS.md', bytes: 5 }).execute()
 })
 afterAll(() => ledger.drop())
 
@@ -125,7 +128,13 @@ test.each([
   ['inbox', "dropped = 'x'", "dropped = 'y'"],
   ['command', "delivered_at = '2026-01-01'", "delivered_at = '2026-01-02'"],
 ])('[K1] %s takes what ends a row once, and neither changes nor takes it back', async (table, once, again) => {
-  const where = { request: 'where error is null', tool_call: "where call = 'call_2'", inbox: 'where session is null' }[table] ?? ''
+  const where =
+    {
+      delivery: 'where id = (select max(id) from delivery)',
+      request: 'where error is null',
+      tool_call: "where call = 'call_2'",
+      inbox: 'where session is null',
+    }[table] ?? ''
   const only = table === 'request' ? "error = 'x'" : once
   expect(await codeOf(ledger.db, `update ${table} set ${only} ${where}`)).toBe('it was done')
   expect(await codeOf(ledger.db, `update ${table} set ${again} ${where.replace('error is null', 'true')}`)).toBe(REFUSED)
@@ -145,6 +154,12 @@ test.each(WITH_BODY)('[O6] the app cannot purge %s, whatever it says', async (ta
   expect(await purging(ledger.db, `update ${table} set body = null, purged_at = now() where body is not null`)).toBe(REFUSED)
 })
 
+test('[O6] a purge empties words and touches nothing beside them', async () => {
+  expect(
+    await purging(ledger.owner, "update trigger set body = null, purged_at = now(), author_login = 'nobody' where body is not null"),
+  ).toBe(REFUSED)
+})
+
 test.each(WITH_BODY)("[O6] the owner's purge of %s must be said, empties the words once, and leaves the mark", async (table) => {
   const one = `ctid = (select ctid from ${table} where body is not null limit 1)`
   expect(await codeOf(ledger.owner, `update ${table} set body = null, purged_at = now() where ${one}`)).toBe(REFUSED)
@@ -162,10 +177,4 @@ test.each(WITH_BODY)("[O6] the owner's purge of %s must be said, empties the wor
     at: string
   }>`select purged_at::date::text as at from ${sql.table(table)} where purged_at is not null`.execute(ledger.db)
   expect(rows).toEqual([{ at: '2026-01-01' }])
-})
-
-test('[O6] a purge empties words and touches nothing beside them', async () => {
-  expect(
-    await purging(ledger.owner, "update trigger set body = null, purged_at = now(), author_login = 'nobody' where body is not null"),
-  ).toBe(REFUSED)
 })

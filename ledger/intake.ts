@@ -59,6 +59,7 @@ async function takeInTrigger(
   const outdated = await overtaken(tx, trigger)
   if (outdated) return outdated
 
+  await learnPullRequest(tx, trigger, repository)
   const owners = await subscribers(tx, thread, 'owner')
   const concerns = trigger.kind === 'fact' ? await concerned(tx, trigger, repository, thread) : []
   const decision = decide({
@@ -128,6 +129,23 @@ async function overtaken(tx: Tx, trigger: NormalisedTrigger): Promise<string | n
     .limit(1)
     .executeTakeFirst()
   return later ? `arrived after ${later.event} of the same ${trigger.object}` : null
+}
+
+/** What people did to a Ticket's own pull request: its row is what the Ticket's end is judged by (spec R2). */
+async function learnPullRequest(tx: Tx, { event, place, facts }: NormalisedTrigger, repository: number): Promise<void> {
+  const learned = PULL_REQUEST_FACTS[event]?.(facts)
+  if (!learned || Object.keys(learned).length === 0 || place.number === null) return
+  await tx.updateTable('pullRequest').set(learned).where('repository', '=', repository).where('number', '=', place.number).execute()
+}
+
+const PULL_REQUEST_FACTS: Readonly<
+  Record<string, (facts: Record<string, string>) => { state?: 'open' | 'closed' | 'merged'; draft?: boolean; head?: string }>
+> = {
+  'pull_request.closed': ({ merged }) => ({ state: merged === 'true' ? 'merged' : 'closed' }),
+  'pull_request.reopened': () => ({ state: 'open' }),
+  'pull_request.ready_for_review': () => ({ draft: false }),
+  'pull_request.converted_to_draft': () => ({ draft: true }),
+  'pull_request.synchronize': ({ after }) => (after ? { head: after } : {}),
 }
 
 /** Live Tickets that follow the Thread, held in place until the transaction ends. */

@@ -7,6 +7,7 @@ import type { Answer, LogEntry } from '../core/prompt/conversation.ts'
 import type { Mark } from '../core/ticket/scope.ts'
 import { ticketOf } from '../core/ticket/scope.ts'
 import { answerClaim } from './claims.ts'
+import { endOfTurn } from './closing.ts'
 import { type Database, type Tx, transaction } from './database.ts'
 import { holdsOn } from './pauses.ts'
 import type { Configuration } from './revisions.ts'
@@ -23,17 +24,20 @@ export interface StepAddress {
 
 export type Stored = { outcome: 'end' | 'more' | 'closed' } | { outcome: 'tools'; calls: OpenCall[]; revision: number }
 
-/** What is stored for a finished step, or null. For `tools`: the calls that still lack a result. */
+/** What is stored for a finished step, or null. For `tools`: the calls that still lack a result; for an end that closed the Ticket: `closed`. */
 export async function storedStep(db: Database | Tx, { session, step }: StepAddress): Promise<Stored | null> {
   const row = await db
     .selectFrom('step')
     .leftJoin('request', 'request.id', 'step.request')
-    .select(['step.outcome', 'request.revision'])
+    .innerJoin('session', 'session.id', 'step.session')
+    .leftJoin('ticket', 'ticket.id', 'session.ticket')
+    .select(['step.outcome', 'request.revision', 'ticket.state', 'session.endedAt'])
     .where('step.session', '=', session)
     .where('step.step', '=', step)
     .executeTakeFirst()
   if (!row) return null
-  if (row.outcome !== 'tools') return { outcome: row.outcome }
+  // the turn that it ended closed the Ticket, or somebody did meanwhile
+  if (row.outcome !== 'tools') return { outcome: row.state === 'closed' || row.endedAt !== null ? 'closed' : row.outcome }
   return { outcome: 'tools', calls: await openCalls(db, session, step), revision: row.revision ?? 0 }
 }
 
@@ -363,6 +367,7 @@ export function commitStep(db: Database, at: StepAddress, scope: string, taken: 
     }
     if (ticket !== null) await showState(tx, ticket, outcome === 'end' ? 'waiting' : 'working')
     for (const trigger of claimed) await answerClaim(tx, trigger, ticket!, { state: 'claimed' })
+    if (ticket !== null && outcome === 'end') await endOfTurn(tx, ticket, at)
     return (await storedStep(tx, at))!
   })
 }

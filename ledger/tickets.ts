@@ -1,6 +1,7 @@
 /** Tickets: how one starts from a candidate and how one ends (spec F4, N4, R2). The lock order is the one of `claims.ts`. */
 import { sql } from 'kysely'
 import type { Effect } from '../core/authority/gate.ts'
+import type { ClosedReason } from '../core/ticket/closing.ts'
 import { ticketScope } from '../core/ticket/scope.ts'
 import { messageHandedBack } from './candidates.ts'
 import { answerClaim } from './claims.ts'
@@ -173,11 +174,7 @@ async function decideCandidate(tx: Tx, candidate: number, verdict: Verdict): Pro
  * transaction), Subscriptions, its Session, unread items. Takes the Triggers of its pending claims before the Ticket; if
  * another message came in between, the whole transaction starts over.
  */
-export async function closeTicket(
-  tx: Tx,
-  ticket: number,
-  reason: 'delivered' | 'merged' | 'cannot_complete' | 'yielded' | 'stopped' | 'withdrawn',
-): Promise<{ opening: number } | { refused: string }> {
+export async function closeTicket(tx: Tx, ticket: number, reason: ClosedReason): Promise<{ opening: number } | { refused: string }> {
   const pending = await pendingClaims(tx, ticket)
   if (pending.length > 0) await tx.selectFrom('trigger').select('id').where('id', 'in', pending).orderBy('id').forUpdate().execute()
   const row = await tx
@@ -191,6 +188,12 @@ export async function closeTicket(
   if ((await pendingClaims(tx, ticket)).length > pending.length)
     throw Object.assign(new Error(`another message reached T-${ticket} while it closed`), { code: '40001' })
 
+  await endTicket(tx, ticket, reason, pending)
+  return { opening: row.opening }
+}
+
+/** The end itself; the Triggers of its pending claims and then the Ticket are locked by the caller. */
+export async function endTicket(tx: Tx, ticket: number, reason: ClosedReason, pending: readonly number[]): Promise<void> {
   await tx
     .updateTable('ticket')
     .set({ state: 'closed', closedReason: reason, stateSince: sql<Date>`now()` })
@@ -219,7 +222,6 @@ export async function closeTicket(
     unread.map(({ id }) => id),
     `T-${ticket} closed`,
   )
-  return { opening: row.opening }
 }
 
 async function pendingClaims(tx: Tx, ticket: number): Promise<number[]> {

@@ -1,8 +1,11 @@
 /** `orchestrator_report`: a row for the record, an item for the main Session. Asked again it finds its row. */
 
+import { whatIsOpen } from '../../core/ticket/closing.ts'
 import { MAIN } from '../../core/ticket/scope.ts'
 import { orchestratorReport } from '../../core/tool/orchestrator-report.ts'
-import { transaction } from '../../ledger/database.ts'
+import type { CallAddress } from '../../ledger/calls.ts'
+import { closingFacts } from '../../ledger/closing.ts'
+import { type Tx, transaction } from '../../ledger/database.ts'
 import { deliver } from '../../ledger/inbox.ts'
 import type { ToolAnswer, ToolCall } from './tool-call.ts'
 
@@ -24,6 +27,14 @@ export async function report({ deps, at, input, ticket }: ToolCall): Promise<Too
       .returning('id')
       .executeTakeFirst()
     if (row) await deliver(tx, [{ address: MAIN, kind: 'report', report: row.id }])
-    return { text: `reported: ${status}` }
+    const open = ENDS.has(status) ? await stillOpen(tx, ticket, at) : []
+    return { text: open.length === 0 ? `reported: ${status}` : `reported: ${status}. The Ticket stays open: ${open.join(', ')}.` }
   })
+}
+
+/** Reports after which a Ticket closes when its turn ends, unless something is open (spec R2). */
+const ENDS: ReadonlySet<string> = new Set(['done', 'cannot_complete', 'yielded'])
+
+async function stillOpen(tx: Tx, ticket: number, at: CallAddress): Promise<string[]> {
+  return whatIsOpen(await closingFacts(tx, ticket, at))
 }

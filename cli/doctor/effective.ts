@@ -90,7 +90,7 @@ export function renderEffective(found: readonly Effective[], style: Style): stri
 export function readSources(environment: NodeJS.ProcessEnv = process.env, folder = ROOT): Sources {
   const envPath = join(folder, '.env')
   const envFile = existsSync(envPath) ? parseEnv(readFileSync(envPath, 'utf8')) : {}
-  const documentName = environment.SWITCHYARD_CONFIG ?? envFile.SWITCHYARD_CONFIG ?? 'switchyard.yaml'
+  const documentName = (environment.SWITCHYARD_CONFIG ?? envFile.SWITCHYARD_CONFIG) || 'switchyard.yaml'
   const path = resolve(folder, documentName)
   return { environment, envFile, documentName, document: existsSync(path) ? parse(readFileSync(path, 'utf8')) : {} }
 }
