@@ -78,6 +78,7 @@ export async function judged(
       viaApp: null,
     },
     text: '@switchyard please fix this',
+    commandText: (said.text ?? '').replaceAll('@switchyard', '').trim(),
     url: `https://github.example/acme/widgets/issues/${number}#issuecomment-${id}`,
     happenedAt: '2026-11-30T12:00:00Z',
     mentionsAgent: true,

@@ -50,7 +50,7 @@ beforeAll(async () => {
     .insertInto('report')
     .values({ ticket, session, step: 1, call: 'call_1', status: 'done', body: 'words', purgedAt: null, evidence: '[]', pullRequest: null })
     .execute()
-  await db.insertInto('instructionFile').values({ session, path: 'src/AGENTS.md', bytes: 5 }).execute()
+  await db.insertInto('instructionFile').values({ session, path: 'src/AGENTS.md', bytes: 5, step: 1, call: 'call_1' }).execute()
 })
 afterAll(() => ledger.drop())
 

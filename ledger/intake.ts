@@ -7,9 +7,9 @@ import { type Decision, decide } from '../core/routing/decide.ts'
 import type { NormalisedTrigger } from '../core/routing/trigger.ts'
 import { ticketScope } from '../core/ticket/scope.ts'
 import { openCandidate } from './candidates.ts'
+import { executeChatCommand, tellOutsider, tellPaused } from './chat-commands.ts'
 import type { Tx } from './database.ts'
 import { deliver, drop } from './inbox.ts'
-import { recordCommand } from './pauses.ts'
 import { sharedThread } from './places.ts'
 import { shaOf, storable } from './texts.ts'
 
@@ -24,19 +24,29 @@ export interface Judged {
   member: boolean
 }
 
+export interface TakeInOptions {
+  /** Whether an outsider who addresses the agent is told that only members can ask (spec P7). */
+  tellOutsiders: boolean
+}
+
 export interface TakenIn {
   trigger: number
   decision: Decision
 }
 
 /** What a delivery's Triggers became. Null: another process took the delivery. Triggers that were known are not decided again. */
-export async function takeIn(tx: Tx, delivery: number, judged: Judged[]): Promise<TakenIn[] | null> {
+export async function takeIn(
+  tx: Tx,
+  delivery: number,
+  judged: Judged[],
+  options: TakeInOptions = { tellOutsiders: true },
+): Promise<TakenIn[] | null> {
   const row = await tx.selectFrom('delivery').select('state').where('id', '=', delivery).forUpdate().skipLocked().executeTakeFirst()
   if (row?.state !== 'pending') return null
   const taken: TakenIn[] = []
   const known: string[] = []
   for (const each of judged) {
-    const result = await takeInTrigger(tx, delivery, each)
+    const result = await takeInTrigger(tx, delivery, each, options)
     if (typeof result === 'string') known.push(result)
     else taken.push(result)
   }
@@ -52,6 +62,7 @@ async function takeInTrigger(
   tx: Tx,
   delivery: number,
   { trigger: given, repository, author, self, member }: Judged,
+  options: TakeInOptions,
 ): Promise<TakenIn | string> {
   const said = { ...given, text: storable(given.text), place: { ...given.place, title: storable(given.place.title) } }
   const thread = await sharedThread(tx, said.place, repository)
@@ -66,7 +77,7 @@ async function takeInTrigger(
     trigger: {
       kind: trigger.kind,
       event: trigger.event,
-      text: trigger.text,
+      text: trigger.commandText,
       addressesAgent: trigger.addressesAgent,
       mentionsAgent: trigger.mentionsAgent,
     },
@@ -107,7 +118,7 @@ async function takeInTrigger(
     .executeTakeFirst()
   if (!inserted) return `the same event was taken in before (${trigger.key})`
 
-  await give(tx, { id: inserted.id, thread, trigger }, decision)
+  await give(tx, { id: inserted.id, thread, trigger, owners, ...options }, decision)
   return { trigger: inserted.id, decision }
 }
 
@@ -177,16 +188,29 @@ async function concerned(tx: Tx, { concerns }: NormalisedTrigger, repository: nu
   return rows.map(({ ticket }) => ticket)
 }
 
-async function give(tx: Tx, at: { id: number; thread: number; trigger: NormalisedTrigger }, decision: Decision): Promise<void> {
+interface Given extends TakeInOptions {
+  id: number
+  thread: number
+  trigger: NormalisedTrigger
+  owners: number[]
+}
+
+async function give(tx: Tx, at: Given, decision: Decision): Promise<void> {
   switch (decision.kind) {
     case 'dropped':
-    case 'ignored':
       return
-    case 'command':
-      return execute(tx, at, decision)
+    case 'ignored':
+      if (decision.tellAuthor && at.tellOutsiders && at.trigger.author.kind === 'user')
+        await tellOutsider(tx, at.thread, at.trigger.place.repository.fullName)
+      return
+    case 'command': {
+      const { url, author } = at.trigger
+      return executeChatCommand(tx, { id: at.id, thread: at.thread, url, author: author.login, owners: at.owners }, decision.command)
+    }
     case 'claims': {
       const claims = decision.owners.map((ticket) => ({ trigger: at.id, ticket, state: 'pending' as const, reason: null }))
       await tx.insertInto('claim').values(claims).execute()
+      if (at.trigger.author.kind === 'user') await tellPaused(tx, at.thread, decision.owners)
       await deliver(tx, [
         ...decision.owners.map((ticket) => ({ address: ticketScope(ticket), kind: 'message' as const, trigger: at.id })),
         ...decision.informed.map((ticket) => ({ address: ticketScope(ticket), kind: 'information' as const, trigger: at.id })),
@@ -230,27 +254,6 @@ async function supersede(tx: Tx, ticket: number, at: { id: number; trigger: Norm
     older.map(({ id }) => id),
     `superseded by message ${at.id}`,
   )
-}
-
-/** A member's exact chat command (spec N5), for every Ticket that owns the Thread, or for the one it names. */
-async function execute(
-  tx: Tx,
-  at: { id: number; thread: number; trigger: NormalisedTrigger },
-  { command }: Extract<Decision, { kind: 'command' }>,
-): Promise<void> {
-  if (command.name !== 'pause' && command.name !== 'resume' && command.name !== 'close') return
-  const owners = await subscribers(tx, at.thread, 'owner')
-  const targets = command.target === null ? owners : owners.filter((ticket) => `T-${ticket}` === command.target)
-  for (const ticket of targets) {
-    await recordCommand(tx, {
-      kind: command.name,
-      scope: ticketScope(ticket),
-      actor: at.trigger.author.login,
-      transport: 'chat',
-      reason: `said so in ${at.trigger.url}`,
-      basis: `message ${at.id}`,
-    })
-  }
 }
 
 function reasonOf(decision: Decision): string {

@@ -95,6 +95,18 @@ export async function recordCommand(tx: Tx, given: NewCommand): Promise<Recorded
   }
 }
 
+/** How many messages came during or after a pause that began since a step was decided, and wait unread (spec I2). */
+export async function wroteDuringPause(db: Database, scope: string, { session, step }: { session: string; step: number }): Promise<number> {
+  const { rows } = await sql<{ wrote: number }>`
+    select count(*) as wrote from inbox
+    where address = ${scope} and session is null and dropped is null and kind in ('message', 'information', 'answer', 'note')
+      and created_at >= (
+        select min(created_at) from command
+        where kind = 'pause' and scope in (${scope}, ${ALL}) and created_at > (select at from step where session = ${session} and step = ${step})
+      )`.execute(db)
+  return Number(rows[0]?.wrote ?? 0)
+}
+
 async function close(tx: Tx, given: NewCommand, ticket: number): Promise<Recorded> {
   const closed = await closeTicket(tx, ticket, 'stopped')
   if ('refused' in closed) return closed

@@ -276,6 +276,7 @@ export interface Ledger {
     error: string | null
     tries: Made<number>
     createdAt: Generated<Date>
+    nextTryAt: Generated<Date>
     sentAt: Date | null
     settledAt: Date | null
   }

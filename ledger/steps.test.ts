@@ -277,7 +277,7 @@ test('[F332] NUL and lone surrogates in an answer, its calls and their results a
   const odd = 'a\0b \uD800 c\\u0000'
   const calls = [
     newCall('call_1', { tool: 'write', input: { path: 'a', text: odd } }),
-    newCall('call_2', { tool: 'unknown', input: { ['k\0\uDC00']: [odd] }, fault: `no such tool "x\0\uD800"` }),
+    newCall('call_2', { tool: 'unknown', input: { 'k\0\uDC00': [odd] }, fault: `no such tool "x\0\uD800"` }),
   ]
   const stored = await commitStep(ledger.db, at, scope, answered(request, inputs, odd, calls))
   expect(stored).toMatchObject({ outcome: 'tools', calls: [{ call: 'call_1' }, { call: 'call_2' }] })

@@ -1,5 +1,6 @@
 /**
- * The dispatcher: takes in deliveries, wakes the workflows that have unread inbox rows, tells them people's commands. Rows are
+ * The dispatcher: takes in deliveries, wakes the workflows that have unread inbox rows, tells them people's commands, sends the
+ * host's own words. Rows are
  * leased, so any number of dispatchers may run, and one that dies leaves its work to the next.
  */
 import { type Client, WorkflowNotFoundError } from '@temporalio/client'
@@ -19,6 +20,8 @@ export interface DispatcherGiven {
   client: Client
   /** One round of taking in deliveries; null: no channel is on. */
   takeIn: ((signal: AbortSignal) => Promise<number>) | null
+  /** One round of the host's own words. */
+  sendNotices: (signal: AbortSignal) => Promise<number>
   /** Workflows continue as new above this many history events. */
   rollAfter: number
   log: Logger
@@ -33,6 +36,7 @@ export async function startDispatcher(given: DispatcherGiven): Promise<{ stop():
     inbox: startLoop({ name: 'waking', idleMs: IDLE_MS, log, work: () => wakeAll(given) }),
     command: startLoop({ name: 'telling commands', idleMs: IDLE_MS, log, work: () => tellAll(given) }),
   }
+  loops.outbox = startLoop({ name: 'sending notices', idleMs: IDLE_MS, log, work: given.sendNotices })
   if (given.takeIn) loops.delivery = startLoop({ name: 'taking in deliveries', idleMs: IDLE_MS, log, work: given.takeIn })
   const hints = listen(given, (table) => loops[table]?.hint())
   return {

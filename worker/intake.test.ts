@@ -32,7 +32,7 @@ afterAll(async () => {
 
 async function startIntake(repositories: string[] = []): Promise<void> {
   const settings = await setStage(operate, world, github, 'secret')
-  intake = { db: ledger.db, ...openGithub(settings), repositories, log: pino({ level: 'silent' }), now: () => now }
+  intake = { db: ledger.db, ...openGithub(settings), repositories, tellOutsiders: true, log: pino({ level: 'silent' }), now: () => now }
 }
 
 /** A comment on a new issue, as the offline GitHub would deliver it, stored as the webhook listener stores it. */

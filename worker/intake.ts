@@ -19,6 +19,7 @@ export interface Intake {
   identity(): Promise<AgentIdentity>
   /** Served repositories as `owner/name`; empty: all that the identity sees. */
   repositories: readonly string[]
+  tellOutsiders: boolean
   log: Logger
   now(): Date
 }
@@ -54,7 +55,7 @@ async function takeInOne(intake: Intake, delivery: PendingDelivery): Promise<voi
 
   const judged: Judged[] = []
   for (const trigger of normalised.triggers) judged.push(await judge(intake, agent, trigger))
-  await transaction(intake.db, (tx) => takeIn(tx, delivery.id, judged))
+  await transaction(intake.db, (tx) => takeIn(tx, delivery.id, judged, intake))
 }
 
 const isServed = ({ repositories }: Intake, fullName: string): boolean =>

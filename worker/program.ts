@@ -5,6 +5,7 @@
 import { Client, Connection } from '@temporalio/client'
 import type { Logger } from 'pino'
 import type { Deps } from '../activities/deps.ts'
+import { sendNotices } from '../activities/effects/notices.ts'
 import { languageModel } from '../activities/model/provider.ts'
 import type { Sandbox } from '../activities/workspace/sandbox.ts'
 import { createWorkspaces } from '../activities/workspaces.ts'
@@ -94,8 +95,19 @@ export async function startProgram(given: ProgramGiven): Promise<Program> {
       takeIn:
         github &&
         ((signal) =>
-          takeInPending({ db: ledger.db, ...github, repositories: given.github?.repositories ?? [], log, now: deps.now }, signal)),
+          takeInPending(
+            {
+              db: ledger.db,
+              ...github,
+              repositories: given.github?.repositories ?? [],
+              tellOutsiders: settings.file.github.tellOutsiders,
+              log,
+              now: deps.now,
+            },
+            signal,
+          )),
       rollAfter: settings.file.worker.rollAfter,
+      sendNotices: (signal) => sendNotices(deps, signal),
       log,
     })
     closers.push(dispatcher.stop)

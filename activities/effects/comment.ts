@@ -1,5 +1,7 @@
-/** A comment: found again by its hidden marker among the agent's own comments, so an uncertain one is never written twice. */
+/** A comment: opened with the opening sentence (spec H5), found again by its hidden marker among the agent's own comments, so an uncertain one is never written twice. */
 import { markerLine } from '../../core/message/marker.ts'
+import { messageBody } from '../../core/message/opening.ts'
+import { openingSentence } from '../opening.ts'
 import type { EffectAt, EffectKind, Landed } from './effect-kind.ts'
 
 /** `reviewComment` is the root comment of a review thread. */
@@ -18,9 +20,9 @@ export const comment: EffectKind = {
     const found = await github.client.findCommentByMarker(repository, search)
     return found && { externalId: found.id, url: found.url }
   },
-  async send({ github, row }: EffectAt): Promise<Landed> {
+  async send({ deps, github, row }: EffectAt): Promise<Landed> {
     const { repository, number, reviewComment } = row.payload as unknown as CommentPlace
-    const body = row.body ?? ''
+    const body = messageBody({ opening: await openingSentence(deps), text: row.body ?? '', key: row.key })
     const made =
       reviewComment === null
         ? await github.client.createComment(repository, number, body)

@@ -18,9 +18,13 @@ export async function perform(deps: Deps, effect: NewEffect, signal: AbortSignal
   if (!github) return { refused: 'GitHub is off in this deployment: nothing can be sent there.' }
   const intended = await intend(deps.db, effect)
   if ('taken' in intended) return intended
-  const row = intended.mine
+  return performRow({ deps, github, row: intended.mine, signal })
+}
+
+/** Brings a row's effect about, from wherever an earlier attempt left it. */
+export async function performRow(at: EffectAt): Promise<{ landed: Landed } | { refused: string }> {
+  const { deps, row } = at
   if (row.state === 'confirmed') return { landed: { externalId: row.externalId!, url: row.url! } }
-  const at = { deps, github, row, signal }
   const kind = KINDS[row.kind]!
   if (row.state === 'sent' || row.state === 'uncertain') {
     const found = await lookUp(at)

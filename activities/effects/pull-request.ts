@@ -1,5 +1,6 @@
 /** A Ticket's pull request: opened once for its branch, then brought into states, each compared with the present one first. */
 import type { PullRequestFacts } from '../../channels/github/client.ts'
+import { GithubError } from '../../channels/github/failure.ts'
 import { transaction } from '../../ledger/database.ts'
 import type { EffectAt, EffectKind, Landed } from './effect-kind.ts'
 
@@ -29,9 +30,16 @@ export const opening: EffectKind = {
     // one that exists for the branch is adopted, whoever opened it (F130)
     const found = await opening.find(at)
     if (found) return found
-    return landedOf(
-      await at.github.client.createPullRequest(repository.fullName, { head: branch, base, title, body: at.row.body ?? '', draft }),
-    )
+    try {
+      return landedOf(
+        await at.github.client.createPullRequest(repository.fullName, { head: branch, base, title, body: at.row.body ?? '', draft }),
+      )
+    } catch (error) {
+      // "already exists": somebody was faster between the look and the request
+      const faster = error instanceof GithubError && error.failure.kind === 'invalid' ? await opening.find(at) : null
+      if (!faster) throw error
+      return faster
+    }
   },
   /** The pull request's row, its Thread, and the Ticket as the Thread's owner. */
   async landed({ deps, github, row }: EffectAt, { externalId }: Landed): Promise<void> {

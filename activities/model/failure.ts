@@ -2,7 +2,7 @@
  * What a failed model request means (design §4, spec O2). An outage, a rate limit or an overload is waited out without end; a
  * refused key, an unknown model or refused content blocks the Session; an overflow is a limit, not a failure.
  */
-import { APICallError, LoadAPIKeyError, NoSuchModelError } from 'ai'
+import { AISDKError, APICallError, InvalidResponseDataError, LoadAPIKeyError, NoSuchModelError } from 'ai'
 
 export type ModelFailure =
   /** Try again, after `retryAfterMs` if the provider named a time. */
@@ -17,28 +17,49 @@ export class BrokenAnswer extends Error {}
 /** The provider streamed an answer only to say that it refuses the content. */
 export class RefusedContent extends Error {}
 
-const OVERFLOW = /context[ _-]?(length|window)|maximum context|too many (input )?tokens|prompt is too long|reduce the length/i
+const OVERFLOW =
+  /context[ _-]?(length|window|limit|size)|maximum context|too many (input )?tokens|prompt is too long|reduce the length|exceeds? the maximum size/i
 const REFUSED_CONTENT = /content[ _-]?(filter|policy|management)|flagged|safety system/i
 const OUTAGE = new Set([408, 409, 425, 429])
 const LONGEST_WAIT_MS = 5 * 60_000
 
 export function judgeFailure(error: unknown, now: Date): ModelFailure {
   const message = shortMessage(error)
-  if (error instanceof BrokenAnswer) return { kind: 'outage', message, retryAfterMs: null }
+  if (error instanceof BrokenAnswer || isCut(error)) return { kind: 'outage', message, retryAfterMs: null }
   if (error instanceof RefusedContent) return { kind: 'blocked', message }
   if (LoadAPIKeyError.isInstance(error) || NoSuchModelError.isInstance(error)) return { kind: 'blocked', message }
-  if (!APICallError.isInstance(error))
-    return isNetworkError(error) ? { kind: 'outage', message, retryAfterMs: null } : { kind: 'unknown', message }
+  // a good status and a broken connection: the stream ended before it said anything
+  if (isNetworkError(error)) return { kind: 'outage', message, retryAfterMs: null }
+  const answer = answerOf(error)
+  if (!answer) return { kind: 'unknown', message }
 
-  const { statusCode, responseHeaders, responseBody } = error
-  const said = `${error.message} ${responseBody ?? ''}`
-  if (statusCode === undefined) return { kind: 'outage', message, retryAfterMs: null }
-  if (OUTAGE.has(statusCode) || statusCode >= 500) return { kind: 'outage', message, retryAfterMs: retryAfter(responseHeaders ?? {}, now) }
-  if ((statusCode === 400 || statusCode === 413 || statusCode === 422) && OVERFLOW.test(said)) return { kind: 'overflow', message }
-  if (statusCode === 400 && REFUSED_CONTENT.test(said)) return { kind: 'blocked', message: `the provider refused the content: ${message}` }
-  if (statusCode === 401 || statusCode === 402 || statusCode === 403 || statusCode === 404) return { kind: 'blocked', message }
-  return { kind: 'unknown', message }
+  const { status, said, headers } = answer
+  if (status !== null && (OUTAGE.has(status) || status >= 500)) return { kind: 'outage', message, retryAfterMs: retryAfter(headers, now) }
+  const isAboutInput = status === null || status === 400 || status === 422
+  if (status === 413 || (isAboutInput && OVERFLOW.test(said))) return { kind: 'overflow', message }
+  if (isAboutInput && REFUSED_CONTENT.test(said)) return { kind: 'blocked', message: `the provider refused the content: ${message}` }
+  if (status === 401 || status === 402 || status === 403 || status === 404) return { kind: 'blocked', message }
+  return status === null ? { kind: 'outage', message, retryAfterMs: null } : { kind: 'unknown', message }
 }
+
+/**
+ * What the provider answered; `status` is null where a request got none, or where the answer had begun and broke off with an error:
+ * as the library's error that may know a status, or as the very value that came over the wire. Null: no answer of a provider.
+ */
+function answerOf(error: unknown): { status: number | null; said: string; headers: Record<string, string> } | null {
+  if (APICallError.isInstance(error)) {
+    const { statusCode, responseHeaders, responseBody, message } = error
+    return { status: statusCode ?? null, said: `${message} ${responseBody ?? ''}`, headers: responseHeaders ?? {} }
+  }
+  // the library has a class for it and does not export it
+  if (AISDKError.isInstance(error) && error.name === 'AI_StreamProviderError') {
+    const { statusCode, code, type } = error as { statusCode?: number; code?: string | number; type?: string }
+    return { status: statusCode ?? null, said: `${error.message} ${code ?? ''} ${type ?? ''}`, headers: {} }
+  }
+  return error instanceof Error ? null : { status: null, said: wordsOf(error), headers: {} }
+}
+
+const wordsOf = (error: unknown): string => (typeof error === 'string' ? error : (JSON.stringify(error) ?? String(error)))
 
 /** Seconds or a date, at most five minutes. */
 function retryAfter(headers: Record<string, string>, now: Date): number | null {
@@ -48,18 +69,24 @@ function retryAfter(headers: Record<string, string>, now: Date): number | null {
   return Number.isFinite(ms) ? Math.min(Math.max(ms, 0), LONGEST_WAIT_MS) : null
 }
 
+/** The library's own words for a stream without an end; the second class is not exported. */
+function isCut(error: unknown): boolean {
+  if (!AISDKError.isInstance(error)) return false
+  return InvalidResponseDataError.isInstance(error) ? /ended without/.test(error.message) : error.name === 'AI_NoOutputGeneratedError'
+}
+
 function isNetworkError(error: unknown): boolean {
   for (let each = error; each instanceof Error; each = each.cause) {
     if (each.name === 'TimeoutError' || /^(ECONN|ENOTFOUND|EAI_|ETIMEDOUT|EPIPE|UND_ERR_)/.test((each as { code?: string }).code ?? ''))
       return true
-    if (each instanceof TypeError && /fetch failed|terminated/.test(each.message)) return true
+    if (each instanceof TypeError && /^(fetch failed|terminated)/.test(each.message)) return true
   }
   return false
 }
 
 /** Messages go into histories and alarms: short, and never a response body. */
 function shortMessage(error: unknown): string {
-  const status = APICallError.isInstance(error) && error.statusCode !== undefined ? `${error.statusCode} ` : ''
-  const text = error instanceof Error ? error.message : String(error)
-  return `${status}${text}`.replace(/\s+/g, ' ').slice(0, 300)
+  const status = answerOf(error)?.status
+  const text = error instanceof Error ? error.message : wordsOf((error as { message?: unknown } | null)?.message ?? error)
+  return `${status ? `${status} ` : ''}${text}`.replace(/\s+/g, ' ').slice(0, 300)
 }

@@ -31,6 +31,9 @@ export interface ModelAnswer {
 /** The stream may be silent for so long; a model that thinks streams something. */
 const SILENCE_MS = 5 * 60_000
 
+/** Reasons by which an answer says that it came to its end; without one it may be cut. */
+const WHOLE: readonly string[] = ['stop', 'length', 'tool-calls']
+
 export async function streamAnswer({ model, system, messages, tools, signal }: ModelRequest): Promise<ModelAnswer> {
   const silence = new AbortController()
   const quiet = () => silence.abort(new BrokenAnswer(`nothing came from the model for ${SILENCE_MS / 60_000} minutes`))
@@ -85,7 +88,7 @@ export async function streamAnswer({ model, system, messages, tools, signal }: M
       }
     }
     if (answer.finishReason === 'content-filter') throw new RefusedContent('the provider refused the content of the conversation')
-    if (answer.finishReason === '' || answer.finishReason === 'other' || answer.finishReason === 'error') {
+    if (!WHOLE.includes(answer.finishReason)) {
       throw new BrokenAnswer('the answer ended without saying why; it may be cut')
     }
     if (answer.text === '' && answer.calls.length === 0) throw new BrokenAnswer(`the model answered nothing (${answer.finishReason})`)

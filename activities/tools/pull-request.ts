@@ -5,7 +5,7 @@ import { githubPullRequest, type PullRequestAction, readAction } from '../../cor
 import { ticketFacts } from '../../ledger/mandates.ts'
 import { perform } from '../effects/effect.ts'
 import type { OpenPayload, StatePayload } from '../effects/pull-request.ts'
-import { openingSentence } from './say.ts'
+import { openingSentence } from '../opening.ts'
 import type { ToolAnswer, ToolCall } from './tool-call.ts'
 
 type Repository = { id: number; externalId: string; fullName: string; defaultBranch: string }

@@ -1,12 +1,12 @@
 /** Words to people: checked, opened with the opening sentence, keyed by what they are, and sent once (spec H3–H5, M4). */
 import { gate } from '../../core/authority/gate.ts'
 import { messageTooLong } from '../../core/message/limits.ts'
-import { DEFAULT_OPENING, messageBody } from '../../core/message/opening.ts'
 import { messageKey, type Purpose } from '../../core/message/purpose.ts'
 import { ticketFacts } from '../../ledger/mandates.ts'
 import type { Deps } from '../deps.ts'
 import type { CommentPlace } from '../effects/comment.ts'
 import { perform } from '../effects/effect.ts'
+import { openingSentence } from '../opening.ts'
 import type { ToolAnswer, ToolCall } from './tool-call.ts'
 
 export interface Saying {
@@ -35,19 +35,13 @@ export async function say(call: ToolCall, { message, purpose, text }: Saying): P
   const payload: CommentPlace = { repository: place.repository.fullName, number: place.number, reviewComment: place.reviewComment }
   const performed = await perform(
     deps,
-    { key, kind: 'comment', ticket, ...at, thread: place.thread, payload: { ...payload }, body: messageBody({ opening, text, key }) },
+    { key, kind: 'comment', ticket, ...at, thread: place.thread, payload: { ...payload }, body: text },
     signal,
   )
   if ('landed' in performed) return { text: `posted: ${performed.landed.url}` }
   if ('taken' in performed)
     return { refused: `Refused: T-${ticket} has said this already: ${performed.taken.url}. There is no need to say it again.` }
   return performed
-}
-
-export async function openingSentence(deps: Deps): Promise<string> {
-  const { document } = await deps.readConfiguration(deps.db)
-  const written = (document.sections as { communication?: { opening?: string } }).communication?.opening
-  return written ?? DEFAULT_OPENING
 }
 
 interface MessagePlace extends CommentPlaceFacts {

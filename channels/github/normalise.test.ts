@@ -144,6 +144,7 @@ describe('messages', () => {
       },
       author: { source: 'github', id: '5', login: 'mia', kind: 'user', viaApp: null },
       text: 'Cart total is wrong\n\nRounding.\nSee #3 and @switchyard',
+      commandText: 'Cart total is wrong\n\nRounding.\nSee #3 and',
       url: 'https://github.com/acme/shop/issues/7',
       happenedAt: '2026-11-30T10:00:00.000Z',
       mentionsAgent: true,
@@ -153,6 +154,15 @@ describe('messages', () => {
       facts: {},
       hasInvisibleText: false,
     })
+  })
+
+  test.each([
+    ['created', '@switchyard  Pause!', 'Pause!'],
+    ['created', 'status', 'status'],
+    ['edited', '@switchyard pause', ''],
+  ])('[N5] a comment that is %s as %j is read for a command as %j', (action, body, commandText) => {
+    const changes = action === 'edited' ? { changes: { body: { from: 'before' } } } : {}
+    expect(one('issue_comment', commented(action, { body }, changes)).commandText).toBe(commandText)
   })
 
   test('[F034] an issue without a body that is assigned to the agent is the request', () => {

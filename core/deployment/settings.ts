@@ -104,6 +104,12 @@ export const SECRETS = [
 
 const file = z.strictObject({
   sandbox: z.strictObject({ allowedHosts: z.array(z.string().min(1)).default([]) }).prefault({}),
+  github: z
+    .strictObject({
+      /** An outsider who addresses the agent is told once in each Thread that only members can ask. */
+      tellOutsiders: z.boolean().default(true),
+    })
+    .prefault({}),
   worker: z
     .strictObject({
       /** A workflow continues as new above this many history events. */

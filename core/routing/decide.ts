@@ -14,7 +14,7 @@ export type Decision =
   | { rule: 'P7'; kind: 'ignored'; reason: string; tellAuthor: boolean }
 
 export interface Facts {
-  /** `addressesAgent`: a mention, a direct chat, a reply to the agent, an assignment or review request of the agent. */
+  /** `text`: what a command is read from, without the mention. `addressesAgent`: a mention, a direct chat, a reply to the agent, an assignment or review request of the agent. */
   trigger: { kind: 'message' | 'fact'; event: string; text: string; addressesAgent: boolean; mentionsAgent: boolean }
   author: { self: boolean; member: boolean }
   /** The open question that this message certainly answers (spec H6). */

@@ -64,6 +64,8 @@ export interface NormalisedTrigger {
   author: Author
   /** As written, LF line ends. Empty where there is none. */
   text: string
+  /** What a chat command is read from (spec N5): the text without the agent's mention. Empty for an edit, which is never a command. */
+  commandText: string
   url: string
   /** When it happened by the Source's clock, ISO 8601. */
   happenedAt: string

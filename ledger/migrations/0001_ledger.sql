@@ -439,11 +439,15 @@ create table outbox (
   error text,
   tries integer not null default 0,
   created_at timestamptz not null default now(),
+  -- Of the host's own words, which no tool call sends: when the sender takes them up (again).
+  next_try_at timestamptz not null default now(),
   sent_at timestamptz,
   settled_at timestamptz
 );
+create index outbox_host on outbox (thread, id) where session is null and state in ('intent', 'sent', 'uncertain');
 create index outbox_ticket on outbox (ticket, state);
-call guard('outbox', 'state', 'external_id', 'url', 'error', 'tries', 'sent_at', 'settled_at', 'session', 'step', 'call');
+call guard('outbox', 'state', 'external_id', 'url', 'error', 'tries', 'next_try_at', 'sent_at', 'settled_at', 'session', 'step', 'call');
+create trigger hint after insert on outbox for each statement execute function hint();
 
 -- People's holds and commands ---------------------------------------------------------------------------------------------
 

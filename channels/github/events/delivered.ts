@@ -132,6 +132,7 @@ export function fact(given: Delivered, told: Told, author: Author = given.sender
   return complete(given, told, {
     kind: 'fact',
     text: '',
+    commandText: '',
     author,
     mentionsAgent: false,
     addressesAgent: false,
@@ -169,6 +170,13 @@ export function message(given: Delivered, told: Told, { author, text, before, as
       kind: 'message',
       author,
       text: whole,
+      commandText:
+        given.action === 'edited'
+          ? ''
+          : now
+              .map(({ withoutMention }) => withoutMention)
+              .join('\n\n')
+              .trim(),
       mentionsAgent,
       addressesAgent: mentionsAgent || asked,
       references: findReferences(whole, { repository: given.repository.fullName, host }),
@@ -183,7 +191,10 @@ function editor({ action, sender }: Delivered, author: Author): Record<string, s
   return { editor: sender.id ?? 'unknown', editorLogin: sender.login }
 }
 
-type Words = Pick<NormalisedTrigger, 'kind' | 'author' | 'text' | 'mentionsAgent' | 'addressesAgent' | 'references' | 'hasInvisibleText'>
+type Words = Pick<
+  NormalisedTrigger,
+  'kind' | 'author' | 'text' | 'commandText' | 'mentionsAgent' | 'addressesAgent' | 'references' | 'hasInvisibleText'
+>
 
 function complete(given: Delivered, told: Told, words: Words): Normalised {
   const name = eventName(given)
