@@ -4,7 +4,7 @@ import { eventually, openHouse } from './house.ts'
 
 const repository = world.repository.fullName
 
-test('[R2, P5] when people merge the pull request, the Ticket gets one last turn and closes as merged', { timeout: 120_000 }, async () => {
+test('[R2, P5] [N12] when people merge the pull request, the Ticket gets one last turn and closes as merged', { timeout: 120_000 }, async () => {
   const house = await openHouse({ world, scenario: fixFailingTest })
   const { db } = house.ledger
   await house.openIssue()
@@ -18,6 +18,9 @@ test('[R2, P5] when people merge the pull request, the Ticket gets one last turn
   await ticketIs('waiting')
   const results = await db.selectFrom('sessionLog').select('body').where('kind', '=', 'result').execute()
   expect(results.map(({ body }) => body)).toContainEqual(expect.stringContaining('The Ticket stays open: open pull request #2'))
+
+  const nested = results.filter(({ body }) => body!.includes('acme/widgets test/AGENTS.md') && body!.includes('small enough to call'))
+  expect(nested, '[N12] a nested AGENTS.md comes once, with the first result that touches its folder').toHaveLength(1)
 
   await house.operate('merge', { repository, number: 2, as: 'mara' })
   expect(await ticketIs('closed')).toMatchObject({ closedReason: 'merged' })

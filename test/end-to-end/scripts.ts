@@ -21,3 +21,15 @@ export const LONG_TEST = 'echo run >> "$HOME/runs"; if [ ! -e "$HOME/waited" ]; 
 export const longFirstTest: Partial<Line> = {
   answer: { text: 'The failure as it is now.', calls: [{ name: 'shell', input: { command: LONG_TEST, timeoutSeconds: 600 } }] },
 }
+
+/** The Executor acknowledges and ends its turn; its Ticket waits from then on. */
+export function onlyAcknowledges(scenario: Scenario): Scenario {
+  const receipt = scenario.roles.executor?.find(({ name }) => name === 'acknowledges')
+  if (!receipt) throw new Error(`${scenario.name} has no line that acknowledges`)
+  const ends: Line = {
+    name: 'ends its turn',
+    when: (view) => view.result('orchestrator_acknowledge') !== null,
+    answer: { text: 'Nothing is to be done now.' },
+  }
+  return { ...scenario, roles: { ...scenario.roles, executor: [receipt, ends] } }
+}

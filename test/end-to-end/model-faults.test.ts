@@ -1,0 +1,126 @@
+/** A model that is away, that calls what is not there, that never learns, and that is too small. */
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect, test, vi } from 'vitest'
+import { expected, fixFailingTest, world } from '../../rehearsal/scenarios/fix-failing-test.ts'
+import { faultsOf } from '../../rehearsal/scenarios/world.ts'
+import { status } from '../../workflows/protocol.ts'
+import { listed, runsOf, wordsOf } from './histories.ts'
+import { eventually, finished, type House, idle, openHouse } from './house.ts'
+import { onlyAcknowledges, rescript } from './scripts.ts'
+
+vi.setConfig({ testTimeout: 120_000 })
+
+const repository = world.repository.fullName
+
+test('[O2] [D7] [M7] an overload is waited out; an unknown tool and wrong arguments are results that say so, and the turn goes on', async () => {
+  const scenario = rescript(fixFailingTest, {
+    first: [
+      {
+        name: 'calls what is not there',
+        when: { lacks: ['[call fly_to_the_moon]'] },
+        answer: {
+          calls: [
+            { name: 'fly_to_the_moon', input: {} },
+            { name: 'read', input: { path: 5 } },
+            { name: 'read', input: 'src/pages.js' },
+          ],
+        },
+      },
+    ],
+  })
+  const house = await openHouse({ world, scenario, inFrontOfModel: overloaded(2) })
+  const issue = await house.openIssue()
+  await finished(house)
+  expect(faultsOf(expected, await house.end(issue))).toEqual([])
+
+  const { db } = house.ledger
+  const failed = await db.selectFrom('request').select(['session', 'step', 'error']).where('outcome', '=', 'failed').execute()
+  expect(failed).toEqual([1, 2].map(() => ({ session: 'main-1', step: 1, error: expect.stringContaining('503') })))
+  const results = await db
+    .selectFrom('sessionLog')
+    .select('body')
+    .where('session', '=', 't1-1')
+    .where('step', '=', 1)
+    .where('kind', '=', 'result')
+    .orderBy('seq')
+    .execute()
+  expect(results.map(({ body }) => JSON.parse(body!).text)).toEqual([
+    expect.stringContaining('fly_to_the_moon'),
+    expect.stringMatching(/read.*path/s),
+    expect.stringContaining('read: the arguments are no JSON'),
+  ])
+  expect(wordsOf((await runsOf(house, 'ticket-1'))[0]!)).not.toContain('fly_to_the_moon')
+})
+
+test('[D7] [O1] the same invalid call three times ends the turn with an alarm, and the next message can succeed', async () => {
+  const scenario = rescript(fixFailingTest, {
+    first: [
+      {
+        name: 'never learns',
+        when: (view) => !view.heard.includes('once more'),
+        answer: { calls: [{ name: 'fly_to_the_moon', input: {} }] },
+      },
+    ],
+  })
+  const house = await openHouse({ world, scenario })
+  const issue = await house.openIssue()
+  const alarm = await openAlarm(house, 'error')
+  expect(alarm).toMatchObject({ subject: 'ticket-1', body: expect.stringContaining('the same invalid call three times') })
+  expect(house.model.requests().filter(({ line }) => line?.includes('never learns'))).toHaveLength(3)
+  await eventually(
+    'the Ticket is seen to be blocked',
+    async () => (await listed(house.client, 'SyTicket = "T-1" and SyState = "blocked"')).length === 1,
+  )
+  expect((await house.client.workflow.getHandle('ticket-1').query(status)).at).toEqual({ session: 't1-1', step: 3 })
+
+  await house.operate('comment', { repository, number: issue, as: 'mara', body: 'Try it once more, please.' })
+  await finished(house)
+  expect(faultsOf(expected, await house.end(issue))).toEqual([])
+})
+
+test('[O1] a conversation that does not fit is asked of no model; with room for it, a retry goes on', async () => {
+  const house = await openHouse({ world, scenario: onlyAcknowledges(fixFailingTest), environment: { MODEL_CONTEXT_TOKENS: '100' } })
+  await house.openIssue()
+  expect(await openAlarm(house, 'context')).toMatchObject({ subject: 'main', body: expect.stringContaining('MODEL_CONTEXT_TOKENS') })
+  await eventually(
+    'main is seen to be blocked',
+    async () => (await listed(house.client, 'SyRole = "main" and SyState = "blocked"')).length === 1,
+  )
+  expect(house.model.requests()).toEqual([])
+
+  await house.restart({ MODEL_CONTEXT_TOKENS: '100000' })
+  await house.command('retry', 'main')
+  await eventually('the Ticket starts', () =>
+    house.ledger.db.selectFrom('outbox').select('id').where('state', '=', 'confirmed').executeTakeFirst(),
+  )
+  await idle(house)
+  expect(await house.ledger.db.selectFrom('alarm').select('id').where('endedAt', 'is', null).execute()).toEqual([])
+})
+
+function openAlarm({ ledger }: House, kind: string) {
+  return eventually(`an alarm of kind ${kind}`, () =>
+    ledger.db.selectFrom('alarm').select(['subject', 'body']).where('kind', '=', kind).where('endedAt', 'is', null).executeTakeFirst(),
+  )
+}
+
+/** Answers so many requests with 503, then passes them on. */
+const overloaded = (times: number) => async (model: string) => {
+  let left = times
+  const server = createServer(async (request, response) => {
+    const body = Buffer.concat(await request.toArray())
+    if (left > 0) {
+      left -= 1
+      response.writeHead(503, { 'content-type': 'application/json' }).end('{"error":{"message":"overloaded"}}')
+      return
+    }
+    const answer = await fetch(new URL(request.url!, model), { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+    response.writeHead(answer.status, { 'content-type': answer.headers.get('content-type')! }).end(Buffer.from(await answer.arrayBuffer()))
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
+    close: () => new Promise((closed) => server.close(closed).closeAllConnections()),
+  }
+}
