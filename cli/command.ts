@@ -68,7 +68,8 @@ export function outcome({ kind, scope, already, heard, holds }: Outcome): string
       : []),
     ...(kind === 'retry' ? holds.map((hold) => `${stillHeld(hold)}: it tries after switchyard resume ${scopeWord(hold.scope)}.`) : []),
   ]
-  return sentences.join(' ')
+  const text = sentences.join(' ')
+  return text[0]!.toUpperCase() + text.slice(1)
 }
 
 const DONE: Readonly<Record<CommandKind, string>> = {

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { Connection } from '@temporalio/client'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { raiseAlarm } from '../ledger/alarms.ts'
 import { confirmCommand } from '../ledger/commands.ts'
@@ -8,6 +9,7 @@ import { appendLog } from '../ledger/steps.ts'
 import { startTicket } from '../ledger/tickets.ts'
 import { freshNamespace, testFolder } from '../test/services.ts'
 import { createDatabase, dropDatabase } from '../worker/embedded/postgres-roles.ts'
+import { ensureNamespace } from '../worker/embedded/temporal-namespace.ts'
 import { type Ended, switchyard } from './process.test-help.ts'
 
 let ledger: Awaited<ReturnType<typeof openLedger>>
@@ -140,7 +142,7 @@ describe('commands', () => {
 
   test('[I4] resuming a Ticket while everything is paused says that it stays held', async () => {
     const ticket = await started(104)
-    await heard(['pause', 'all', '--as', 'mara', '--reason', 'freeze'])
+    expect((await heard(['pause', 'all', '--as', 'mara', '--reason', 'freeze'])).out).toMatch(/^Everything is paused\./)
     await heard(['pause', `T-${ticket}`])
     const { out } = await heard(['resume', `T-${ticket}`])
     await heard(['resume', 'all'])
@@ -299,6 +301,21 @@ describe('migrate and doctor', () => {
     expect(out).toMatch(/^ports +problem +.* is in use by another program\n +→ end that, or set SWITCHYARD_PORT to another port$/m)
     expect(out).toMatch(/\n2 things are wrong\.\n$/)
     expect(code).toBe(1)
+  })
+
+  test('doctor: search attributes that a namespace lacks are named, and are not registered by looking', async () => {
+    const { address } = inject('temporal')
+    const namespace = `doctor_bare_${process.pid}`
+    const connection = await Connection.connect({ address })
+    await ensureNamespace(connection, namespace, { SyRole: 'Keyword', SyState: 'Bool' })
+    const look = () => switchyard(['doctor'], { ...env, TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace, SANDBOX: 'off' })
+    const [first, second] = [await look(), await look()]
+    await connection.close()
+    for (const { code, out } of [first, second]) {
+      expect(out.replace(/\s+/g, ' ')).toContain('SyState, SyTicket, SyPaused, SyWaitingSince, SyThreads are missing or of another type')
+      expect(out.replace(/\s+/g, ' ')).toContain(`search-attribute create --namespace ${namespace} --name SyPaused --type Bool`)
+      expect(code).toBe(1)
+    }
   })
 
   test('[M8] doctor --config shows what is in effect and whence, and of a secret only that it is set', async () => {

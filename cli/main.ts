@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { Argument, Command, CommanderError } from 'commander'
 import type { CommandKind } from '../ledger/pauses.ts'
+import type { Part } from '../worker/program.ts'
 import { complain, type ExitCode } from './terminal.ts'
 
 const COMMANDS: readonly [kind: CommandKind, description: string, argument: '<scope>' | '<ticket>'][] = [
@@ -17,6 +18,12 @@ const SCOPES: Readonly<Record<CommandKind, string>> = {
   close: 'T-7',
   retry: 'T-7 or main',
 }
+
+const PROCESSES: readonly [part: Part, description: string][] = [
+  ['server', 'take in webhooks'],
+  ['worker', 'run workflows, models and commands'],
+  ['dispatcher', 'decide what came in and wake workflows'],
+]
 
 /** `switchyard log T-7 | head` ends before everything is written. */
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
@@ -104,6 +111,18 @@ function build(ended: (code: number) => void): Command {
     .command('migrate')
     .description("bring a database of your own to this version's shape")
     .action(run(async () => (await import('./migrate.ts')).migrate()))
+
+  program
+    .command('recover')
+    .description("start every workflow again from the ledger, when Temporal's data is lost")
+    .action(run(async () => (await import('./recover.ts')).recover()))
+
+  for (const [part, description] of PROCESSES) {
+    program
+      .command(part)
+      .description(`${description}, as a process of its own; needs DATABASE_URL and TEMPORAL_ADDRESS`)
+      .action(run(async () => (await import('./process.ts')).runPart(part)))
+  }
 
   program
     .command('doctor')

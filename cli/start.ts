@@ -3,11 +3,9 @@
  * rehearsal is staged and one issue comes in through the public webhook address.
  */
 import { randomBytes } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { hostname } from 'node:os'
+import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { pino } from 'pino'
-import { createSandbox, type Sandbox } from '../activities/workspace/sandbox.ts'
 import type { GithubSettings, ModelSettings, Settings } from '../core/deployment/settings.ts'
 import { connect, type Database } from '../ledger/database.ts'
 import { expected as fixExpected, fixFailingTest, world as fixWorld } from '../rehearsal/scenarios/fix-failing-test.ts'
@@ -16,6 +14,7 @@ import { type Expectation, faultsOf, type World } from '../rehearsal/scenarios/w
 import { openIssue, operateOver, pointHook, readEnd, setStage } from '../rehearsal/stage.ts'
 import { takeHome } from '../worker/embedded/home.ts'
 import { homeFolder, readSettings } from '../worker/environment.ts'
+import { hostName, remembered } from '../worker/host.ts'
 import { type Outside, startOutside } from '../worker/outside.ts'
 import { startProgram } from '../worker/program.ts'
 import { startServices } from '../worker/services.ts'
@@ -23,6 +22,7 @@ import { follow } from './live/follow.ts'
 import { renderTicketEvents } from './live/render.ts'
 import { styleFor } from './live/style.ts'
 import { whatNext } from './live/what-next.ts'
+import { openSandbox } from './sandbox.ts'
 
 export interface StartOptions {
   /** End after the rehearsal, with 0 only if its end is correct. */
@@ -183,41 +183,6 @@ function openHome(home: string, once: boolean): string {
 /** The rehearsal's webhook secret: the offline GitHub keeps it in its state, so it is kept here too. */
 function rememberedSecret(home: string): string {
   return remembered(join(home, 'rehearsal-secret'), () => randomBytes(24).toString('hex'))
-}
-
-/** This machine's name in task queues: the same after a restart, another one for another state folder. */
-function hostName(home: string): string {
-  return remembered(
-    join(home, 'host'),
-    () =>
-      `${hostname()
-        .toLowerCase()
-        .replace(/[^a-z0-9-]/g, '-')
-        .slice(0, 40)}-${randomBytes(3).toString('hex')}`,
-  )
-}
-
-function remembered(path: string, make: () => string): string {
-  if (!existsSync(path)) writeFileSync(path, make(), { mode: 0o600 })
-  return readFileSync(path, 'utf8')
-}
-
-async function openSandbox(settings: Settings, say: (line: string) => void): Promise<Sandbox> {
-  const allowedHosts = settings.file.sandbox.allowedHosts
-  if (settings.sandbox === 'off') {
-    say('SANDBOX=off: commands of the agent run unconfined on this machine')
-    return createSandbox({ mode: 'off', allowedHosts })
-  }
-  const sandbox = createSandbox({ mode: 'bubblewrap', allowedHosts })
-  const available = await sandbox.available()
-  if (available.ok) return sandbox
-  if (settings.sandbox === 'bubblewrap' || settings.model) {
-    throw new Error(
-      `commands cannot be confined: ${available.reason} A model's commands are not run without: install what is missing, or say SANDBOX=off.`,
-    )
-  }
-  say(`commands cannot be confined here (${available.reason}); the rehearsal's scripted commands run without`)
-  return createSandbox({ mode: 'off', allowedHosts })
 }
 
 function scriptedModel({ modelUrl }: Outside): ModelSettings {

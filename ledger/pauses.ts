@@ -83,6 +83,7 @@ export async function recordCommand(tx: Tx, given: NewCommand): Promise<Recorded
     case 'close':
       return { refused: `only a Ticket can be closed, not ${given.scope}` }
     case 'retry': {
+      if (given.scope === ALL) return { refused: `one Session is tried again at a time: ${MAIN} or ticket-<n>, not ${ALL}` }
       await deliver(tx, [{ address: given.scope, kind: 'notice', body: `${given.actor} asks to try again: ${given.reason}` }])
       return {
         id: await insertCommand(tx, given, pause.generation),

@@ -1,4 +1,5 @@
-/** The newest prompt configuration and Policy: two indexed rows, read before every model request (spec C3). */
+/** The newest prompt configuration and Policy: two indexed rows in one round trip, read before every model request (spec C3). */
+import { sql } from 'kysely'
 import type { Database, Tx } from './database.ts'
 import { readText } from './texts.ts'
 
@@ -18,6 +19,13 @@ export interface Configuration {
   policy: PolicyDocument & { version: number }
 }
 
+interface Heads {
+  revision: number
+  revisionDocument: Buffer
+  version: number
+  policyDocument: Buffer
+}
+
 /** Reads the heads each time and each document once: a document cannot change under its hash. */
 export function createConfigurationReader(): (tx: Database | Tx) => Promise<Configuration> {
   const documents = new Map<string, unknown>()
@@ -27,22 +35,17 @@ export function createConfigurationReader(): (tx: Database | Tx) => Promise<Conf
     return documents.get(key) as Shape
   }
   return async (tx) => {
-    const revision = await tx
-      .selectFrom('promptRevision')
-      .select(['revision', 'document'])
-      .orderBy('revision', 'desc')
-      .limit(1)
-      .executeTakeFirstOrThrow()
-    const policy = await tx
-      .selectFrom('policyVersion')
-      .select(['version', 'document'])
-      .orderBy('version', 'desc')
-      .limit(1)
-      .executeTakeFirstOrThrow()
+    const { rows } = await sql<Heads>`
+      select revision, r.document as "revisionDocument", version, p.document as "policyDocument"
+      from (select revision, document from prompt_revision order by revision desc limit 1) r,
+        (select version, document from policy_version order by version desc limit 1) p`.execute(tx)
+    const [heads] = rows
+    if (!heads)
+      throw new Error('the ledger has no revision or no Policy version; the first ones come with its migrations: run switchyard migrate')
     return {
-      revision: revision.revision,
-      document: await document<ConfigurationDocument>(tx, revision.document),
-      policy: { version: policy.version, ...(await document<PolicyDocument>(tx, policy.document)) },
+      revision: heads.revision,
+      document: await document<ConfigurationDocument>(tx, heads.revisionDocument),
+      policy: { version: heads.version, ...(await document<PolicyDocument>(tx, heads.policyDocument)) },
     }
   }
 }

@@ -4,15 +4,15 @@
  * leased, so any number of dispatchers may run, and one that dies leaves its work to the next.
  */
 import { type Client, WorkflowNotFoundError } from '@temporalio/client'
-import { defineSearchAttributeKey, SearchAttributeType, TypedSearchAttributes } from '@temporalio/common'
 import pg from 'pg'
 import type { Logger } from 'pino'
-import { MAIN, type Mark, ticketOf } from '../core/ticket/scope.ts'
+import type { Mark } from '../core/ticket/scope.ts'
 import { confirmCommand, failCommand, leaseCommands, scopesToTell, type UndeliveredCommand } from '../ledger/commands.ts'
 import type { Database } from '../ledger/database.ts'
 import { confirmWake, leaseWakes } from '../ledger/inbox.ts'
-import { type Command, QUEUES, wake } from '../workflows/protocol.ts'
+import type { Command } from '../workflows/protocol.ts'
 import { type Loop, startLoop } from './loop.ts'
+import { wakeWorkflow } from './wake.ts'
 
 export interface DispatcherGiven {
   db: Database
@@ -51,29 +51,11 @@ async function wakeAll({ db, client, rollAfter }: DispatcherGiven): Promise<numb
   const wakes = await leaseWakes(db, 200)
   await Promise.all(
     wakes.map(async (each) => {
-      await signalWithStart(client, each.address, rollAfter)
+      await wakeWorkflow(client, each.address, rollAfter)
       await confirmWake(db, each)
     }),
   )
   return wakes.length
-}
-
-const ROLE = defineSearchAttributeKey('SyRole', SearchAttributeType.KEYWORD)
-
-/** The wake carries nothing; what there is to do stands in the inbox. */
-async function signalWithStart(client: Client, scope: string, rollAfter: number): Promise<void> {
-  const ticket = ticketOf(scope)
-  await client.workflow.signalWithStart(ticket === null ? 'mainSession' : 'ticket', {
-    workflowId: scope,
-    taskQueue: QUEUES.workflows,
-    args: [ticket === null ? { rollAfter } : { ticket, rollAfter }],
-    signal: wake,
-    signalArgs: [],
-    workflowIdReusePolicy: 'ALLOW_DUPLICATE',
-    typedSearchAttributes: new TypedSearchAttributes([{ key: ROLE, value: ticket === null ? 'main' : 'executor' }]),
-    staticSummary: ticket === null ? 'Main Session' : `Ticket T-${ticket}`,
-    staticDetails: `What it says and does stands in the ledger: switchyard status ${ticket === null ? MAIN : `T-${ticket}`}`,
-  })
 }
 
 async function tellAll({ db, client, log }: DispatcherGiven): Promise<number> {

@@ -1,5 +1,5 @@
 /** Reads what the settings are made of: the environment, an `.env` file, `<SECRET>_FILE`s, `switchyard.yaml` (design §8). */
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import { isAbsolute, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseEnv } from 'node:util'
@@ -47,7 +47,8 @@ function readEnvFile(folder: string): Record<string, string | undefined> {
   return text === null ? {} : parseEnv(text)
 }
 
-function readYaml(path: string | undefined, folder: string): { value: unknown } | { fault: Fault } {
+function readYaml(given: string | undefined, folder: string): { value: unknown } | { fault: Fault } {
+  const path = given || undefined // empty counts as not set, as for every variable
   const name = path ?? 'switchyard.yaml'
   const text = readFile(name, folder)
   if (text === null)
@@ -59,5 +60,5 @@ function readYaml(path: string | undefined, folder: string): { value: unknown } 
 
 function readFile(path: string, folder: string): string | null {
   const whole = isAbsolute(path) ? path : join(folder, path)
-  return existsSync(whole) ? readFileSync(whole, 'utf8') : null
+  return statSync(whole, { throwIfNoEntry: false })?.isFile() ? readFileSync(whole, 'utf8') : null
 }

@@ -1,10 +1,11 @@
 /**
- * The program, put together: ledger, workers, dispatcher and HTTP servers, in one process. The services it needs (Postgres,
- * Temporal, GitHub, a model) are running already; who started them is the caller's business.
+ * The program, put together: workers, dispatcher and HTTP servers over one ledger, all in one process, or each part in processes
+ * of its own and in any number (spec O8). The services it needs (Postgres, Temporal, GitHub, a model) are running already; who
+ * started them is the caller's business.
  */
 import { Client, Connection } from '@temporalio/client'
 import type { Logger } from 'pino'
-import type { Deps } from '../activities/deps.ts'
+import type { Deps, Model } from '../activities/deps.ts'
 import { sendNotices } from '../activities/effects/notices.ts'
 import { languageModel } from '../activities/model/provider.ts'
 import type { Sandbox } from '../activities/workspace/sandbox.ts'
@@ -16,10 +17,14 @@ import { createConfigurationReader } from '../ledger/revisions.ts'
 import { type Servers, startServers } from '../server/servers.ts'
 import { loadBuiltInTexts } from './built-in.ts'
 import { startDispatcher } from './dispatcher.ts'
-import { openGithub } from './github.ts'
+import { type GithubAccess, openGithub } from './github.ts'
 import { takeInPending } from './intake.ts'
 import type { TemporalAt } from './temporal.ts'
 import { startWorkers } from './worker.ts'
+
+/** In the order in which they start; they stop in the opposite one. */
+export const PARTS = ['worker', 'dispatcher', 'server'] as const
+export type Part = (typeof PARTS)[number]
 
 export interface ProgramGiven {
   settings: Settings
@@ -30,8 +35,10 @@ export interface ProgramGiven {
   /** This machine's name in task queues; the same after a restart. */
   host: string
   github: GithubSettings | null
-  model: ModelSettings
-  sandbox: Sandbox
+  /** Null without a worker, which alone asks a model. */
+  model: ModelSettings | null
+  /** Null without a worker, which alone runs commands. */
+  sandbox: Sandbox | null
   log: Logger
   /** Tests replay every workflow task. */
   maxCachedWorkflows?: number
@@ -45,95 +52,140 @@ export interface Program {
   stop(): Promise<void>
 }
 
-export async function startProgram(given: ProgramGiven): Promise<Program> {
-  const { settings, log } = given
+/** Some parts of the program; `servers` is null without the server. */
+export type ProgramInPart = Omit<Program, 'servers'> & { servers: Servers | null }
+
+export function startProgram(given: ProgramGiven & { parts: readonly Part[] }): Promise<ProgramInPart>
+export function startProgram(given: ProgramGiven): Promise<Program>
+export async function startProgram({ parts = PARTS, ...given }: ProgramGiven & { parts?: readonly Part[] }): Promise<ProgramInPart> {
+  const { log } = given
   const ledger = connect(given.databaseUrl, { onLost: (error) => log.debug({ err: error }, 'Postgres ended an idle connection') })
   const closers: (() => Promise<unknown>)[] = [ledger.close]
   const stop = async () => {
     for (const close of closers.splice(0).reverse()) await close()
   }
+  const here: Here = { given, ledger, github: given.github && openGithub(given.github) }
   try {
-    const github = given.github && openGithub(given.github)
-    const deps: Deps = {
-      db: ledger.db,
-      readConfiguration: createConfigurationReader(),
-      storedTexts: new Set(),
-      builtIn: loadBuiltInTexts(),
-      model: {
-        provider: given.model.provider,
-        nameFor: (role) => (role === 'main' ? given.model.mainName : given.model.name),
-        languageModel: (role) => languageModel(given.model, role === 'main' ? given.model.mainName : given.model.name),
-        contextTokens: given.model.contextTokens,
-      },
-      github,
-      workspaces: createWorkspaces({
-        home: given.home,
-        sandbox: given.sandbox,
-        github: github?.client ?? null,
-        author: () => commitAuthor(github),
-      }),
-      host: given.host,
-      ticketBudgetTokens: settings.ticketBudgetTokens,
-      environment: deploymentValues(given),
-      log,
-      now: () => new Date(),
+    const workers = parts.includes('worker') ? await openWorkers(here) : null
+    if (workers) closers.push(workers.stop)
+
+    const connection = parts.includes('dispatcher') ? await connectTemporal(given) : null
+    if (connection) {
+      closers.push(() => connection.close())
+      const dispatcher = await openDispatcher(here, connection)
+      closers.push(dispatcher.stop)
     }
-    const workers = await startWorkers({
-      temporal: given.temporal,
-      deps,
-      log,
-      ...(given.maxCachedWorkflows === undefined ? {} : { maxCachedWorkflows: given.maxCachedWorkflows }),
-    })
-    closers.push(workers.stop)
 
-    const connection = await Connection.connect({ address: given.temporal.address, ...given.temporal.security })
-    closers.push(() => connection.close())
-    const dispatcher = await startDispatcher({
-      db: ledger.db,
-      databaseUrl: given.databaseUrl,
-      client: new Client({ connection, namespace: given.temporal.namespace }),
-      takeIn:
-        github &&
-        ((signal) =>
-          takeInPending(
-            {
-              db: ledger.db,
-              ...github,
-              repositories: given.github?.repositories ?? [],
-              tellOutsiders: settings.file.github.tellOutsiders,
-              log,
-              now: deps.now,
-            },
-            signal,
-          )),
-      rollAfter: settings.file.worker.rollAfter,
-      sendNotices: (signal) => sendNotices(deps, signal),
-      log,
-    })
-    closers.push(dispatcher.stop)
-
-    const servers = await startServers({
-      host: settings.host,
-      panelPort: settings.panelPort,
-      webhookPort: settings.webhookPort,
-      webhookSecrets: given.github?.webhookSecrets ?? [],
-      store: createDeliveryStore(ledger.db),
-      isReady: async () => {
-        await ledger.db.selectFrom('pause').select('scope').limit(1).execute()
-        await connection.healthService.check({ service: 'temporal.api.workflowservice.v1.WorkflowService' })
-      },
-      log,
-    })
-    closers.push(servers.close)
-    return { servers, ended: workers.ended, stop }
+    const servers = parts.includes('server') ? await openServers(here, connection) : null
+    if (servers) closers.push(servers.close)
+    return { servers, ended: workers?.ended ?? never, stop }
   } catch (error) {
     await stop()
     throw error
   }
 }
 
+const never = new Promise<void>(() => {})
+
+interface Here {
+  given: ProgramGiven
+  ledger: ReturnType<typeof connect>
+  github: GithubAccess | null
+}
+
+async function openWorkers(here: Here) {
+  const { temporal, log, maxCachedWorkflows } = here.given
+  if (!here.given.model || !here.given.sandbox) throw new Error('a worker needs a model and a sandbox')
+  return startWorkers({ temporal, deps: depsOf(here), log, ...(maxCachedWorkflows === undefined ? {} : { maxCachedWorkflows }) })
+}
+
+const connectTemporal = ({ temporal }: ProgramGiven): Promise<Connection> =>
+  Connection.connect({ address: temporal.address, ...temporal.security })
+
+async function openDispatcher(here: Here, connection: Connection) {
+  const { given, ledger, github } = here
+  const { settings, log } = given
+  const deps = depsOf(here)
+  return startDispatcher({
+    db: ledger.db,
+    databaseUrl: given.databaseUrl,
+    client: new Client({ connection, namespace: given.temporal.namespace }),
+    takeIn:
+      github &&
+      ((signal) =>
+        takeInPending(
+          {
+            db: ledger.db,
+            ...github,
+            repositories: given.github?.repositories ?? [],
+            tellOutsiders: settings.file.github.tellOutsiders,
+            log,
+            now: deps.now,
+          },
+          signal,
+        )),
+    rollAfter: settings.file.worker.rollAfter,
+    sendNotices: (signal) => sendNotices(deps, signal),
+    log,
+  })
+}
+
+function openServers({ given, ledger }: Here, connection: Connection | null): Promise<Servers> {
+  const { settings, log } = given
+  return startServers({
+    host: settings.host,
+    panelPort: settings.panelPort,
+    webhookPort: settings.webhookPort,
+    webhookSecrets: given.github?.webhookSecrets ?? [],
+    store: createDeliveryStore(ledger.db),
+    isReady: async () => {
+      await ledger.db.selectFrom('pause').select('scope').limit(1).execute()
+      await connection?.healthService.check({ service: 'temporal.api.workflowservice.v1.WorkflowService' })
+    },
+    log,
+  })
+}
+
+function depsOf({ given, ledger, github }: Here): Deps {
+  return {
+    db: ledger.db,
+    readConfiguration: createConfigurationReader(),
+    storedTexts: new Set(),
+    builtIn: loadBuiltInTexts(),
+    model: given.model ? modelOf(given.model) : noModel,
+    github,
+    workspaces: createWorkspaces({
+      home: given.home,
+      sandbox: given.sandbox ?? noSandbox,
+      github: github?.client ?? null,
+      author: () => commitAuthor(github),
+    }),
+    host: given.host,
+    ticketBudgetTokens: given.settings.ticketBudgetTokens,
+    environment: deploymentValues(given),
+    log: given.log,
+    now: () => new Date(),
+  }
+}
+
+function modelOf(model: ModelSettings): Model {
+  const nameFor = (role: 'main' | 'executor') => (role === 'main' ? model.mainName : model.name)
+  return {
+    provider: model.provider,
+    nameFor,
+    languageModel: (role) => languageModel(model, nameFor(role)),
+    contextTokens: model.contextTokens,
+  }
+}
+
+const notHere = (): never => {
+  throw new Error('this process runs no worker: it asks no model and runs no command')
+}
+const noModel: Model = { provider: 'none', nameFor: notHere, languageModel: notHere, contextTokens: 0 }
+const noSandbox: Sandbox = { mode: 'off', run: notHere, available: notHere, close: async () => undefined }
+
 /** Commits carry the agent account's no-reply address, made of its account's id (spec A1, F300). */
-async function commitAuthor(github: ReturnType<typeof openGithub> | null): Promise<{ name: string; email: string }> {
+async function commitAuthor(github: GithubAccess | null): Promise<{ name: string; email: string }> {
   if (!github) throw new Error('GitHub is off: there is no account to commit as')
   const { login, noReplyEmail } = await github.identity()
   return { name: login, email: noReplyEmail }
@@ -144,6 +196,6 @@ function deploymentValues({ github, model }: ProgramGiven) {
   return [
     { name: 'GitHub', value: github ? 'on' : 'off' },
     ...(github && github.repositories.length > 0 ? [{ name: 'Repositories', value: github.repositories.join(', ') }] : []),
-    { name: 'Model', value: model.mainName },
+    ...(model ? [{ name: 'Model', value: model.mainName }] : []),
   ]
 }

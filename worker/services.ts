@@ -84,17 +84,18 @@ async function openTemporal({ temporal }: Settings, home: string, say: (line: st
       stop: embedded.stop,
     }
   }
-  const connection = await Connection.connect({ address: configured.address, ...configured.security, connectTimeout: '10s' }).catch(
-    (error: Error) => {
-      throw new Error(
-        `TEMPORAL_ADDRESS: ${configured.address} does not answer (${error.message}): is the server running, and is the address right?`,
-      )
-    },
-  )
+  await prepareTemporal(configured)
+  return { at: { ...configured, uiUrl: null }, died: never, stop: async () => {} }
+}
+
+/** Reaches a Temporal of the team's own and registers there what workers and dispatcher rest on. */
+export async function prepareTemporal({ address, namespace, security }: TemporalAt): Promise<void> {
+  const connection = await Connection.connect({ address, ...security, connectTimeout: '10s' }).catch((error: Error) => {
+    throw new Error(`TEMPORAL_ADDRESS: ${address} does not answer (${error.message}): is the server running, and is the address right?`)
+  })
   try {
-    await ensureNamespace(connection, configured.namespace, SEARCH_ATTRIBUTES)
+    await ensureNamespace(connection, namespace, SEARCH_ATTRIBUTES)
   } finally {
     await connection.close()
   }
-  return { at: { ...configured, uiUrl: null }, died: never, stop: async () => {} }
 }

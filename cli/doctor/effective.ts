@@ -1,10 +1,9 @@
 /** `switchyard doctor --config`: every setting in effect and where it comes from. A secret is said to be set, never shown. */
 import { existsSync, readFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
-import { parseEnv } from 'node:util'
+import { resolve } from 'node:path'
 import { parse } from 'yaml'
 import { SECRETS, type Settings, type Variables } from '../../core/deployment/settings.ts'
-import { homeFolder, ROOT } from '../../worker/environment.ts'
+import { type Environment, homeFolder, ROOT, readEnvironment } from '../../worker/environment.ts'
 import { aligned, type Cell } from '../lines.ts'
 import type { Style } from '../live/style.ts'
 
@@ -14,10 +13,10 @@ export interface Effective {
   source: string
 }
 
-/** Where settings come from, in the order in which the first that has a name wins. */
 export interface Sources {
-  environment: Readonly<Record<string, string | undefined>>
-  envFile: Readonly<Record<string, string | undefined>>
+  /** The process's own variables, and these over those of the `.env` file. */
+  own: Environment
+  merged: Environment
   /** The content of `switchyard.yaml`, and its name. */
   document: unknown
   documentName: string
@@ -30,7 +29,7 @@ type Shown = Exclude<keyof Variables, 'SWITCHYARD_MAX_CONFIG_BYTES' | 'SWITCHYAR
 const VALUES: Readonly<Record<Shown, (settings: Settings) => string | number | null>> = {
   DATABASE_URL: ({ database }) => database?.url ?? 'embedded',
   DATABASE_ADMIN_URL: ({ database }) => database?.adminUrl ?? 'embedded',
-  TEMPORAL_ADDRESS: ({ temporal }) => temporal.address ?? 'embedded',
+  TEMPORAL_ADDRESS: ({ temporal }) => temporal.address ?? 'embedded, unless TEMPORAL_PROFILE names one',
   TEMPORAL_NAMESPACE: ({ temporal }) => temporal.namespace,
   SWITCHYARD_HOME: ({ home }) => homeFolder(home),
   SWITCHYARD_CONFIG: () => 'switchyard.yaml',
@@ -87,19 +86,17 @@ export function renderEffective(found: readonly Effective[], style: Style): stri
 }
 
 /** As worker/environment.ts reads them. */
-export function readSources(environment: NodeJS.ProcessEnv = process.env, folder = ROOT): Sources {
-  const envPath = join(folder, '.env')
-  const envFile = existsSync(envPath) ? parseEnv(readFileSync(envPath, 'utf8')) : {}
-  const documentName = (environment.SWITCHYARD_CONFIG ?? envFile.SWITCHYARD_CONFIG) || 'switchyard.yaml'
+export function readSources(own: Environment = process.env, folder = ROOT): Sources {
+  const merged = readEnvironment(own, folder)
+  const documentName = merged.SWITCHYARD_CONFIG || 'switchyard.yaml'
   const path = resolve(folder, documentName)
-  return { environment, envFile, documentName, document: existsSync(path) ? parse(readFileSync(path, 'utf8')) : {} }
+  return { own, merged, documentName, document: existsSync(path) ? parse(readFileSync(path, 'utf8')) : {} }
 }
 
-/** An empty variable of the environment hides the `.env` file's, and counts as not set. */
-function sourceOf(name: string, { environment, envFile }: Sources): string {
-  const merged = { ...envFile, ...environment }
+/** An empty variable hides the `.env` file's, and counts as not set. */
+function sourceOf(name: string, { own, merged }: Sources): string {
   if (!merged[name]) return merged[`${name}_FILE`] ? `${name}_FILE` : 'default'
-  return environment[name] === undefined ? '.env' : 'environment'
+  return own[name] === undefined ? '.env' : 'environment'
 }
 
 function shownValue(name: string, value: string | number | null, source: string): string {

@@ -6,7 +6,8 @@ import pg from 'pg'
 import { SEARCH_ATTRIBUTES } from '../../core/ticket/search-attributes.ts'
 import { runningPostgres } from '../../worker/embedded/postgres.ts'
 import { runningTemporal } from '../../worker/embedded/temporal.ts'
-import { ROOT } from '../../worker/environment.ts'
+import { ROOT, readEnvironment } from '../../worker/environment.ts'
+import { configuredTemporal, type TemporalAt } from '../../worker/temporal.ts'
 import { databaseAnswers, databaseProblem, namesOf } from '../ledger.ts'
 import { counted } from '../lines.ts'
 import { type Finding, type Given, off, ok, problem, reasonOf } from './finding.ts'
@@ -60,14 +61,19 @@ const NOT_FOUND = 5
 /** A server that does not offer this, or not to us, as Temporal Cloud. */
 const NOT_OFFERED: readonly number[] = [7, 12]
 
-export async function temporal({ settings, home }: Given): Promise<Finding> {
-  const embedded = settings.temporal.address === null ? await runningTemporal(home) : null
-  const address = settings.temporal.address ?? embedded?.address
-  if (address === undefined) return off('the embedded one, which npm start starts')
-  const namespace = embedded?.namespace ?? settings.temporal.namespace
+export async function temporal({ home }: Given): Promise<Finding> {
+  let configured: TemporalAt | null
+  try {
+    configured = configuredTemporal(readEnvironment())
+  } catch (error) {
+    return problem(reasonOf(error), 'correct TEMPORAL_PROFILE or the profile')
+  }
+  const at: TemporalAt | null = configured ?? (await runningTemporal(home))
+  if (!at) return off('the embedded one, which npm start starts')
+  const { address, namespace, security } = at
   let connection: Connection
   try {
-    connection = await Connection.connect({ address, connectTimeout: 5_000 })
+    connection = await Connection.connect({ address, ...security, connectTimeout: 5_000 })
   } catch (error) {
     return problem(`nothing that speaks Temporal answers at ${address} (${reasonOf(error)})`, 'start it, or correct TEMPORAL_ADDRESS')
   }
@@ -79,9 +85,7 @@ export async function temporal({ settings, home }: Given): Promise<Finding> {
     if (wrong.length === 0) return ok(`${whole}, search attributes registered`)
     return problem(
       `${whole}: ${wrong.map(([name]) => name).join(', ')} ${wrong.length === 1 ? 'is' : 'are'} missing or of another type`,
-      wrong
-        .map(([name, type]) => `temporal operator search-attribute create --namespace ${namespace} --name ${name} --type ${type}`)
-        .join('; '),
+      `a start registers what is missing where it may; by hand: ${wrong.map(([name, type]) => `temporal operator search-attribute create --namespace ${namespace} --name ${name} --type ${type}`).join('; ')}`,
     )
   } catch (error) {
     if (isGrpcServiceError(error) && error.code === NOT_FOUND)

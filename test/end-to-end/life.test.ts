@@ -4,7 +4,9 @@ import { eventually, openHouse } from './house.ts'
 
 const repository = world.repository.fullName
 
-test('[R2, P5] [N12] when people merge the pull request, the Ticket gets one last turn and closes as merged', { timeout: 120_000 }, async () => {
+test('[R2, P5] [N12] when people merge the pull request, the Ticket gets one last turn and closes as merged', {
+  timeout: 120_000,
+}, async () => {
   const house = await openHouse({ world, scenario: fixFailingTest })
   const { db } = house.ledger
   await house.openIssue()

@@ -23,8 +23,8 @@ test('[O2] [D7] [M7] an overload is waited out; an unknown tool and wrong argume
         answer: {
           calls: [
             { name: 'fly_to_the_moon', input: {} },
-            { name: 'read', input: { path: 5 } },
-            { name: 'read', input: 'src/pages.js' },
+            { name: 'glob', input: { pattern: 5 } },
+            { name: 'grep', input: 'pageCount' },
           ],
         },
       },
@@ -44,12 +44,12 @@ test('[O2] [D7] [M7] an overload is waited out; an unknown tool and wrong argume
     .where('session', '=', 't1-1')
     .where('step', '=', 1)
     .where('kind', '=', 'result')
-    .orderBy('seq')
+    .orderBy('call')
     .execute()
   expect(results.map(({ body }) => JSON.parse(body!).text)).toEqual([
     expect.stringContaining('fly_to_the_moon'),
-    expect.stringMatching(/read.*path/s),
-    expect.stringContaining('read: the arguments are no JSON'),
+    expect.stringMatching(/glob.*pattern/s),
+    expect.stringContaining('grep: the arguments are no JSON'),
   ])
   expect(wordsOf((await runsOf(house, 'ticket-1'))[0]!)).not.toContain('fly_to_the_moon')
 })
