@@ -4,11 +4,16 @@
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { Worker } from '@temporalio/worker'
+import { DefaultLogger, makeTelemetryFilterString, Runtime, Worker } from '@temporalio/worker'
 import { DeterminismViolationError } from '@temporalio/workflow'
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
 import { workflowBundle } from '../worker/worker.ts'
+
+Runtime.install({
+  logger: new DefaultLogger('ERROR', () => undefined),
+  telemetryOptions: { logging: { filter: makeTelemetryFilterString({ core: 'ERROR', other: 'ERROR' }), forward: {} } },
+})
 
 const FOLDER = fileURLToPath(new URL('histories/', import.meta.url))
 const FILES = readdirSync(FOLDER).filter((name) => name.endsWith('.json'))

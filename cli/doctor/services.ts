@@ -6,6 +6,7 @@ import pg from 'pg'
 import { SEARCH_ATTRIBUTES } from '../../core/ticket/search-attributes.ts'
 import { runningPostgres } from '../../worker/embedded/postgres.ts'
 import { runningTemporal } from '../../worker/embedded/temporal.ts'
+import { INDEXED } from '../../worker/embedded/temporal-namespace.ts'
 import { ROOT, readEnvironment } from '../../worker/environment.ts'
 import { configuredTemporal, type TemporalAt } from '../../worker/temporal.ts'
 import { databaseAnswers, databaseProblem, namesOf } from '../ledger.ts'
@@ -56,7 +57,6 @@ async function shapeOf(url: string): Promise<{ pending: string[]; owner: boolean
 }
 
 /** Numbers of Temporal's protocol (temporal.api.enums.v1.IndexedValueType) for the types that we use. */
-const TYPES: Readonly<Record<number, string>> = { 2: 'Keyword', 5: 'Bool', 6: 'Datetime', 7: 'KeywordList' }
 const NOT_FOUND = 5
 /** A server that does not offer this, or not to us, as Temporal Cloud. */
 const NOT_OFFERED: readonly number[] = [7, 12]
@@ -80,7 +80,7 @@ export async function temporal({ home }: Given): Promise<Finding> {
   try {
     await connection.workflowService.describeNamespace({ namespace })
     const { customAttributes } = await connection.operatorService.listSearchAttributes({ namespace })
-    const wrong = Object.entries(SEARCH_ATTRIBUTES).filter(([name, type]) => TYPES[customAttributes?.[name] ?? 0] !== type)
+    const wrong = Object.entries(SEARCH_ATTRIBUTES).filter(([name, type]) => customAttributes?.[name] !== INDEXED[type])
     const whole = `${address}, namespace ${namespace}`
     if (wrong.length === 0) return ok(`${whole}, search attributes registered`)
     return problem(

@@ -10,7 +10,7 @@ export type AttributeType = 'Keyword' | 'Bool' | 'Datetime' | 'KeywordList'
 export type SearchAttributes = Readonly<Record<string, AttributeType>>
 
 /** Numbers of Temporal's protocol (temporal.api.enums.v1.IndexedValueType). */
-const INDEXED = { Keyword: 2, Bool: 5, Datetime: 6, KeywordList: 7 } as const satisfies Record<AttributeType, number>
+export const INDEXED = { Keyword: 2, Bool: 5, Datetime: 6, KeywordList: 7 } as const satisfies Record<AttributeType, number>
 /** Numbers of gRPC's status codes. */
 const NOT_FOUND = 5
 const ALREADY_EXISTS = 6
