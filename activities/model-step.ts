@@ -10,19 +10,10 @@ import { type Offered, offered } from '../core/tool/packages.ts'
 import { findTool, parseInput } from '../core/tool/parse-input.ts'
 import { jsonSchema } from '../core/tool/schema.ts'
 import { endAlarm, raiseAlarm } from '../ledger/alarms.ts'
+import { closeRequest, firstAsked, openRequest } from '../ledger/requests.ts'
 import type { OpenCall } from '../ledger/sessions.ts'
-import {
-  closeRequest,
-  commitStep,
-  firstAsked,
-  markSeen,
-  type NewCall,
-  openRequest,
-  type StepView,
-  type Stored,
-  storedStep,
-  viewStep,
-} from '../ledger/steps.ts'
+import { markSeen, type StepView, viewStep } from '../ledger/step-view.ts'
+import { commitStep, type NewCall, type Stored, storedStep } from '../ledger/steps.ts'
 import { showBlocked } from '../ledger/tickets.ts'
 import { type Address, QUEUES, type StepResult, workspaceQueue } from '../workflows/protocol.ts'
 import type { Deps } from './deps.ts'

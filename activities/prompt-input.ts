@@ -3,7 +3,7 @@
 import type { PromptInput, RepositoryText, TeamSections } from '../core/prompt/section.ts'
 import { DEFAULT_SECTIONS } from '../core/prompt/team.ts'
 import type { Offered } from '../core/tool/packages.ts'
-import type { StepView, TicketView } from '../ledger/steps.ts'
+import type { StepView, TicketView } from '../ledger/step-view.ts'
 import type { Deps } from './deps.ts'
 
 export function promptInput(

@@ -4,7 +4,7 @@
  */
 import { ApplicationFailure } from '@temporalio/activity'
 import type { RepositoryText } from '../core/prompt/section.ts'
-import type { StepView } from '../ledger/steps.ts'
+import type { StepView } from '../ledger/step-view.ts'
 import { readText, storeTexts } from '../ledger/texts.ts'
 import type { Deps } from './deps.ts'
 

@@ -8,7 +8,7 @@ import type { Mark } from '../core/ticket/scope.ts'
 import { type Database, type Tx, transaction } from './database.ts'
 import { holdsOn } from './pauses.ts'
 import type { CallOutcome, Ledger } from './schema.ts'
-import { appendLog, type StepAddress } from './steps.ts'
+import { appendLog, type StepAddress } from './session-log.ts'
 
 export interface CallAddress extends StepAddress {
   call: string

@@ -4,7 +4,7 @@ import { type ClosingFacts, decideClosing } from '../core/ticket/closing.ts'
 import { ticketScope } from '../core/ticket/scope.ts'
 import type { Tx } from './database.ts'
 import { deliver } from './inbox.ts'
-import type { StepAddress } from './steps.ts'
+import type { StepAddress } from './session-log.ts'
 import { endTicket } from './tickets.ts'
 
 /** The Ticket is locked by the caller, and what the step read is marked. Says whether the Ticket closed. */

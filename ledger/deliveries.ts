@@ -125,3 +125,68 @@ export async function settleDelivery(db: Database, id: number, state: 'normalise
     .where('state', '=', 'pending')
     .execute()
 }
+
+/** How far the Source's own log of its deliveries was read (spec M3). */
+export interface Watermark {
+  bornAt: Date
+  readTo: Date
+  /** A listing that a round left unfinished. */
+  listing: { began: Date; cursor: string } | null
+  failingSince: Date | null
+  nextTryAt: Date
+}
+
+export async function readWatermark(db: Database, source: Source): Promise<Watermark> {
+  const { listingBegan, listingCursor, ...row } = await db
+    .selectFrom('watermark')
+    .selectAll()
+    .where('source', '=', source)
+    .executeTakeFirstOrThrow()
+  return { ...row, listing: listingBegan && listingCursor !== null ? { began: listingBegan, cursor: listingCursor } : null }
+}
+
+/**
+ * After a round that went well; `readTo` never goes back. Of two rounds at once the later may put its listing in the other's place:
+ * each is true by itself, so at most something is looked at twice.
+ */
+export async function moveWatermark(db: Database, source: Source, to: Pick<Watermark, 'readTo' | 'listing'>): Promise<void> {
+  await db
+    .updateTable('watermark')
+    .set({
+      readTo: sql<Date>`greatest(read_to, ${to.readTo})`,
+      listingBegan: to.listing?.began ?? null,
+      listingCursor: to.listing?.cursor ?? null,
+      failingSince: null,
+    })
+    .where('source', '=', source)
+    .execute()
+}
+
+/** After a round that failed: the mark stays, and the next round lists from the newest. Says since when rounds have failed. */
+export async function holdWatermark(db: Database, source: Source, { now, nextTryAt }: { now: Date; nextTryAt: Date }): Promise<Date> {
+  const { failingSince } = await db
+    .updateTable('watermark')
+    .set(({ fn, val }) => ({
+      listingBegan: null,
+      listingCursor: null,
+      failingSince: fn.coalesce('failingSince', val(now)),
+      nextTryAt,
+    }))
+    .where('source', '=', source)
+    .returning('failingSince')
+    .executeTakeFirstOrThrow()
+  return failingSince ?? now
+}
+
+/** Those of `guids` that came over this hook already. */
+export async function knownDeliveries(db: Database, source: Source, hook: string, guids: readonly string[]): Promise<Set<string>> {
+  if (guids.length === 0) return new Set()
+  const rows = await db
+    .selectFrom('delivery')
+    .select('guid')
+    .where('source', '=', source)
+    .where('hook', '=', hook)
+    .where('guid', '=', sql<string>`any(${guids}::text[])`)
+    .execute()
+  return new Set(rows.map(({ guid }) => guid))
+}

@@ -8,8 +8,11 @@ import { createDeliveryStore } from './deliveries.ts'
 import { deliver } from './inbox.ts'
 import { type Judged, type TakenIn, takeIn } from './intake.ts'
 import { accountRow, repositoryRow } from './places.ts'
+import { openRequest } from './requests.ts'
 import { createConfigurationReader } from './revisions.ts'
-import { type NewCall, openRequest, type StepAddress, type TakenAnswer, viewStep } from './steps.ts'
+import type { StepAddress } from './session-log.ts'
+import { viewStep } from './step-view.ts'
+import type { NewCall, TakenAnswer } from './steps.ts'
 import { startTicket } from './tickets.ts'
 
 export interface TestLedger extends Connected {

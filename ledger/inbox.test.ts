@@ -4,7 +4,8 @@ import { transaction } from './database.ts'
 import { answered, notice, open, openLedger, started, type TestLedger } from './fixture.ts'
 import { confirmWake, leaseWakes } from './inbox.ts'
 import { recordCommand } from './pauses.ts'
-import { commitStep, markSeen } from './steps.ts'
+import { markSeen } from './step-view.ts'
+import { commitStep } from './steps.ts'
 import { closeTicket } from './tickets.ts'
 
 let ledger: TestLedger

@@ -56,7 +56,7 @@ export async function leaseWakes(db: Database, limit: number): Promise<{ address
       group by address
       order by min(next_signal_at)
       limit ${limit}
-    ), mine as (
+    ), mine as ( -- without it dispatchers would wait for each other's rows, in an order that can deadlock
       select address from due where pg_try_advisory_xact_lock(hashtext('wake'), hashtext(address))
     ), leased as (
       update inbox set next_signal_at = now() + interval '10 seconds'

@@ -3,7 +3,8 @@ import { beginCall } from './calls.ts'
 import { transaction } from './database.ts'
 import { answered, look, newCall, newRequest, open, openLedger, started, type TestLedger } from './fixture.ts'
 import { holdsOn, type NewCommand, type Recorded, recordCommand } from './pauses.ts'
-import { commitStep, openRequest } from './steps.ts'
+import { openRequest } from './requests.ts'
+import { commitStep } from './steps.ts'
 
 let ledger: TestLedger
 beforeAll(async () => {

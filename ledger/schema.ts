@@ -69,6 +69,15 @@ export interface Ledger {
     nextTryAt: Generated<Date>
     settledAt: Date | null
   }
+  watermark: {
+    source: Source
+    bornAt: Generated<Date>
+    readTo: Generated<Date>
+    listingBegan: Date | null
+    listingCursor: string | null
+    failingSince: Date | null
+    nextTryAt: Generated<Date>
+  }
   repository: { id: Generated<number>; source: Source; externalId: string; fullName: string; private: boolean; defaultBranch: string }
   thread: {
     id: Generated<number>

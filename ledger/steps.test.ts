@@ -16,8 +16,9 @@ import {
   started,
   type TestLedger,
 } from './fixture.ts'
-
-import { commitStep, openRequest, type StepAddress, storedStep } from './steps.ts'
+import { openRequest } from './requests.ts'
+import type { StepAddress } from './session-log.ts'
+import { commitStep, storedStep } from './steps.ts'
 import { closeTicket } from './tickets.ts'
 
 let ledger: TestLedger

@@ -1,6 +1,6 @@
 import { ApplicationFailure } from '@temporalio/activity'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { messageBody } from '../../core/message/opening.ts'
+import { DEFAULT_OPENING } from '../../core/message/opening.ts'
 import { started } from '../../ledger/fixture.ts'
 import { ticketFacts } from '../../ledger/mandates.ts'
 import type { NewEffect } from '../../ledger/outbox.ts'
@@ -26,7 +26,7 @@ async function commentBy(over: Partial<NewEffect> = {}): Promise<NewEffect> {
   const { ticket, session } = await started(house.ledger.db, ++issues)
   const key = `acknowledge:T-${ticket}`
   const payload = { repository: REPOSITORY, number: house.issue, reviewComment: null }
-  const body = messageBody({ opening: 'I am an agent.', text: `On it, says T-${ticket}.`, key })
+  const body = `On it, says T-${ticket}.`
   return { key, kind: 'comment', ticket, session, step: 1, call: 'call_1', thread: null, payload, body, ...over }
 }
 /** A Ticket's branch with a commit, and the effect that opens its pull request. */
@@ -41,7 +41,7 @@ async function pullBy(): Promise<NewEffect & { branch: string }> {
 }
 const openPull = ({ branch: _, ...effect }: NewEffect & { branch: string }) => perform(house.deps, effect, never)
 const pullsOf = (branch: string) => house.github.operator.state().pulls.filter(({ headRef }) => headRef === branch)
-const said = ({ body }: NewEffect) => house.github.operator.state().comments.filter((comment) => comment.body === body)
+const said = ({ body }: NewEffect) => house.github.operator.state().comments.filter((comment) => comment.body.includes(body ?? 'nothing'))
 const rowOf = ({ key }: NewEffect) =>
   house.ledger.db.selectFrom('outbox').select(['state', 'tries', 'error', 'url']).where('key', '=', key).executeTakeFirstOrThrow()
 const alarmsOf = ({ key }: NewEffect) =>
@@ -55,13 +55,15 @@ const failureOf = async (work: Promise<unknown>): Promise<ApplicationFailure> =>
   throw error
 }
 
-test('[M4] an effect is done once; the same call asks nobody and finds its result', async () => {
+test('[M4, H5] an effect is done once, a comment with its opening sentence; the same call asks nobody and finds its result', async () => {
   const effect = await commentBy()
   const first = await perform(house.deps, effect, never)
   house.calm()
   expect(await perform(house.deps, effect, never)).toEqual(first)
   expect(house.seen(/./)).toEqual([])
-  expect(said(effect)).toHaveLength(1)
+  const [comment, ...others] = said(effect)
+  expect(others).toEqual([])
+  expect(comment!.body.split(DEFAULT_OPENING)).toHaveLength(2)
   expect(await rowOf(effect)).toMatchObject({ state: 'confirmed', tries: 1 })
 })
 

@@ -7,6 +7,7 @@ import type { AgentIdentity } from '../../core/routing/trigger.ts'
 import { createCredentials, type GithubAccount, type Token } from './credentials.ts'
 import { type AddressSettings, type Endpoints, endpointsOf } from './endpoints.ts'
 import { type Asked, classify, classifyGraphql, GithubError } from './failure.ts'
+import { deliveryLog } from './missed.ts'
 import { at, idOf, listOf, numberOf, shaOf, textOf, timeOf } from './payload.ts'
 
 export interface GithubSettings extends AddressSettings {
@@ -75,7 +76,7 @@ export function createGithubClient(settings: GithubSettings, deps: { now: () => 
     parameters: Record<string, unknown>,
     token: Token | null,
     write: boolean,
-  ): Promise<{ data: unknown }> => {
+  ): Promise<{ data: unknown; headers: { link?: string | undefined } }> => {
     const { method, url, body } = octokit.request.endpoint(route, parameters)
     const asked: Asked = { request: `${method} ${new URL(url).pathname}`, write, now: deps.now() }
     const once = async (address: string) => {
@@ -170,6 +171,10 @@ export function createGithubClient(settings: GithubSettings, deps: { now: () => 
   return {
     endpoints,
     whoAmI,
+
+    /** Null for a personal token: only an App may read what its hook was sent. */
+    deliveryLog:
+      account.kind === 'app' ? deliveryLog(async (route, parameters) => send(route, parameters, await credentials.app(), false)) : null,
 
     async permission(fullName: string, login: string): Promise<Permission> {
       try {

@@ -117,6 +117,21 @@ create index delivery_pending on delivery (place, id) where state = 'pending';
 call guard('delivery', 'state', 'reason', 'tries', 'next_try_at', '=settled_at');
 create trigger hint after insert on delivery for each statement execute function hint();
 
+-- How far a Source's own log of its deliveries was read (spec M3).
+create table watermark (
+  source text primary key,
+  -- What was said before the ledger was there is not its business.
+  born_at timestamptz not null default now(),
+  -- Everything older was looked at, to the last page.
+  read_to timestamptz not null default now(),
+  -- A listing that was too long for one round: when it began, and where it goes on.
+  listing_began timestamptz,
+  listing_cursor text,
+  failing_since timestamptz,
+  next_try_at timestamptz not null default now(),
+  check ((listing_began is null) = (listing_cursor is null))
+);
+
 create table repository (
   id integer generated always as identity primary key,
   source text not null,
@@ -495,6 +510,7 @@ create unique index alarm_open on alarm (kind, subject) where ended_at is null;
 -- Birth -------------------------------------------------------------------------------------------------------------------
 
 insert into pause (scope) values ('main'), ('all');
+insert into watermark (source) values ('github');
 insert into session (id, role, number) values ('main-1', 'main', 1);
 
 insert into text (sha, body, bytes)

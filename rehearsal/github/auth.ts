@@ -26,21 +26,25 @@ export type Actor =
 
 export function actorOf(state: State, authorization: string | undefined): Actor {
   if (!authorization) return { kind: 'nobody' }
-  const [scheme = '', credential = ''] = authorization.trim().split(/\s+/, 2)
+  const credential = credentialIn(authorization)
+  if (credential === null) return refuse(401, 'Bad credentials')
+  return credential.split('.').length === 3 ? appOf(state, credential) : holderOf(state, credential)
+}
+
+/** Null: none, or in a scheme that GitHub does not know. */
+export function credentialIn(authorization: string | undefined): string | null {
+  const [scheme = '', credential = ''] = (authorization ?? '').trim().split(/\s+/, 2)
   switch (scheme.toLowerCase()) {
     case 'bearer':
     case 'token':
-      return credential.split('.').length === 3 ? appOf(state, credential) : holderOf(state, credential)
+      return credential
     case 'basic':
       // Any user name will do, as on GitHub; `x-access-token` is the custom for an installation's token.
-      return holderOf(
-        state,
-        Buffer.from(credential, 'base64')
-          .toString()
-          .replace(/^[^:]*:/, ''),
-      )
+      return Buffer.from(credential, 'base64')
+        .toString()
+        .replace(/^[^:]*:/, '')
     default:
-      return refuse(401, 'Bad credentials')
+      return null
   }
 }
 

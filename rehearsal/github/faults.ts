@@ -36,7 +36,7 @@ export type RequestDeed =
 export type DeliveryDeed =
   /** Posted `copies` times at once, under one GUID. */
   | { does: 'duplicate'; copies: number }
-  /** `hold` deliveries of a hook are kept back and then posted in reverse; fewer stay back until the rules change. */
+  /** `hold` deliveries are kept back and then posted in reverse; fewer stay back until the rules change. For one hook's deliveries. */
   | { does: 'reorder'; hold: number }
   /** Logged as failed, never posted. */
   | { does: 'drop' }

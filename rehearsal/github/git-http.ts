@@ -27,12 +27,20 @@ export function gitRequest(url: URL): GitRequest | null {
   return { owner: decodeURIComponent(owner), name: decodeURIComponent(name), service, query: url.searchParams }
 }
 
-export async function serveGit(world: World, git: GitRequest, request: IncomingMessage, response: ServerResponse): Promise<void> {
+/** `isLost` is asked when git has done its work, before anybody hears of it; then the request has had another end. */
+export async function serveGit(
+  world: World,
+  git: GitRequest,
+  request: IncomingMessage,
+  response: ServerResponse,
+  isLost: (() => Promise<boolean>) | null,
+): Promise<void> {
   const pushing = git.service === 'git-receive-pack' || git.query.get('service') === 'git-receive-pack'
   const admitted = admit(world, git, request.headers.authorization, pushing)
   if ('status' in admitted) return deny(response, admitted.status)
   const { repository, actor } = admitted
-  if (git.service !== 'git-receive-pack') return runBackend(world, repository, git, request, response, async () => undefined)
+  const run = { git, request, response, isLost, folder: world.folderOf(repository) }
+  if (git.service !== 'git-receive-pack') return runBackend(run, async () => undefined)
 
   const pusherId = authorOf(actor).id
   await world.alone(repository, async () => {
@@ -40,7 +48,7 @@ export async function serveGit(world: World, git: GitRequest, request: IncomingM
     world.change(() => {
       repository.lastPusherId = pusherId
     })
-    await runBackend(world, repository, git, request, response, () => settleRefs(world, repository, pusherId))
+    await runBackend(run, () => settleRefs(world, repository, pusherId))
   })
 }
 
@@ -71,19 +79,20 @@ function deny(response: ServerResponse, status: 401 | 403 | 404): void {
   response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8', ...ask }).end(`${WORDS[status]}\n`)
 }
 
-async function runBackend(
-  world: World,
-  repository: Repository,
-  git: GitRequest,
-  request: IncomingMessage,
-  response: ServerResponse,
-  settle: () => Promise<void>,
-): Promise<void> {
+interface Run {
+  folder: string
+  git: GitRequest
+  request: IncomingMessage
+  response: ServerResponse
+  isLost: (() => Promise<boolean>) | null
+}
+
+async function runBackend({ folder, git, request, response, isLost }: Run, settle: () => Promise<void>): Promise<void> {
   const { headers } = request
   const header = (name: string) => (typeof headers[name] === 'string' ? headers[name] : '')
   const env = {
     ...GIT_ENVIRONMENT,
-    GIT_PROJECT_ROOT: world.folderOf(repository),
+    GIT_PROJECT_ROOT: folder,
     GIT_HTTP_EXPORT_ALL: '1',
     GIT_PROTOCOL: header('git-protocol'),
     PATH_INFO: `/${git.service}`,
@@ -108,7 +117,7 @@ async function runBackend(
     if (error.code !== 'EPIPE' && error.code !== 'ERR_STREAM_PREMATURE_CLOSE' && error.code !== 'ECONNRESET') throw error
   })
   const { status, headers: answered, body } = await cgiAnswer(child.stdout)
-  if (git.service !== 'git-receive-pack') {
+  if (git.service !== 'git-receive-pack' && !isLost) {
     response.writeHead(status, answered)
     await pipeline(body, response).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'ERR_STREAM_PREMATURE_CLOSE') throw error
@@ -120,6 +129,7 @@ async function runBackend(
   for await (const chunk of body) whole.push(chunk)
   await Promise.all([sent, closed])
   await settle()
+  if (await isLost?.()) return
   response.writeHead(status, answered).end(Buffer.concat(whole))
 }
 

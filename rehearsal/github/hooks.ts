@@ -1,9 +1,11 @@
 /**
  * Webhooks: who hears of an event, the signed post, and the deliveries log. The GUID names the event and is shared by every
  * hook that hears of it; a redelivery keeps it. Nothing is ever sent again by itself: what was in flight when the process died
- * is logged as failed, what had not been sent yet is sent after the start.
+ * is logged as failed, what had not been sent yet is sent after the start. An operator's rules may lose, repeat, delay or reorder
+ * what is sent (`faults.ts`).
  */
 import { createHmac, randomUUID } from 'node:crypto'
+import { type DeliveryRule, type Faults, type Live, pause } from './faults.ts'
 import { organizationPart, type View } from './shapes/accounts.ts'
 import { byId, type Delivery, type Hook, installationFor, nextId, nodeId, now, type Repository, type State } from './state.ts'
 import type { DeliveryBody, Store } from './store.ts'
@@ -26,11 +28,13 @@ interface Recorded {
 const DEADLINE_MS = 10_000
 const ANSWER_LIMIT = 4_000
 
-export function createHooks(store: Store, view: View, watch: Watch) {
+/** Posts nothing any more from when `closing` is aborted; what was in flight then is logged as failed. */
+export function createHooks(store: Store, view: View, watch: Watch, faults: Faults, closing: AbortSignal) {
   const { state } = store
-  const closing = new AbortController()
   /** One line of posts for each hook, so that a run of the rehearsal is the same each time; order is still no promise to the receiver. */
   const lines = new Map<number, Promise<void>>()
+  /** What a rule keeps back until it has enough to send in reverse. */
+  const held: { delivery: Delivery; by: Live<DeliveryRule> }[] = []
 
   for (const delivery of state.deliveries) {
     if (delivery.progress === 'posting')
@@ -76,23 +80,43 @@ export function createHooks(store: Store, view: View, watch: Watch) {
   }
 
   function next(hook: Hook): Delivery | undefined {
-    if (closing.signal.aborted) return undefined
-    return state.deliveries.find((delivery) => delivery.hookId === hook.id && delivery.progress === 'waiting')
+    if (closing.aborted) return undefined
+    const kept = new Set(held.filter(({ by }) => faults.isSet(by)).map(({ delivery }) => delivery.id))
+    return state.deliveries.find((delivery) => delivery.hookId === hook.id && delivery.progress === 'waiting' && !kept.has(delivery.id))
   }
 
   async function drain(hook: Hook): Promise<void> {
     for (;;) {
+      await faults.outage.over()
       const delivery = next(hook)
       if (!delivery) return
-      const body = store.body(delivery.id)
-      Object.assign(delivery, { progress: 'posting', at: now() })
-      store.save()
-      const began = performance.now()
-      const outcome = await send(hook, body, closing.signal)
-      const duration = Math.round(performance.now() - began) / 1000
-      Object.assign(delivery, { progress: 'done', duration, status: outcome.status, statusCode: outcome.statusCode })
-      store.save([{ delivery, body: { ...body, response: outcome.response } }])
+      const met = faults.delivery([delivery.event, delivery.action].filter(Boolean).join('.'))
+      const due = met?.rule.does === 'reorder' ? reversed(delivery, met, met.rule.hold) : [delivery]
+      for (const each of due) await postOne(hook, each, met?.rule ?? null)
     }
+  }
+
+  /** The whole group once it is complete. */
+  function reversed(delivery: Delivery, by: Live<DeliveryRule>, size: number): Delivery[] {
+    held.push({ delivery, by })
+    const group = held.filter((row) => row.by === by && row.delivery.hookId === delivery.hookId)
+    if (group.length < size) return []
+    for (const row of group) held.splice(held.indexOf(row), 1)
+    return group.map((row) => row.delivery).reverse()
+  }
+
+  async function postOne(hook: Hook, delivery: Delivery, rule: DeliveryRule | null): Promise<void> {
+    if (rule?.does === 'delay delivery') await pause(rule.ms, closing)
+    if (closing.aborted) return // it still waits, for the next start
+    const body = store.body(delivery.id)
+    Object.assign(delivery, { progress: 'posting', at: now() })
+    store.save()
+    const began = performance.now()
+    const copies = rule?.does === 'drop' ? 0 : rule?.does === 'duplicate' ? rule.copies : 1
+    const [outcome = UNSENT] = await Promise.all(Array.from({ length: copies }, () => send(hook, body, closing)))
+    const duration = Math.round(performance.now() - began) / 1000
+    Object.assign(delivery, { progress: 'done', duration, status: outcome.status, statusCode: outcome.statusCode })
+    store.save([{ delivery, body: { ...body, response: outcome.response } }])
   }
 
   return {
@@ -103,7 +127,6 @@ export function createHooks(store: Store, view: View, watch: Watch) {
       while (lines.size > 0) await Promise.all(lines.values())
     },
     async close() {
-      closing.abort(new Error('the offline GitHub is closing'))
       await Promise.all(lines.values())
     },
   }
@@ -156,6 +179,8 @@ interface Outcome {
   response: DeliveryBody['response']
 }
 
+const UNSENT: Outcome = { status: 'failed to connect to host', statusCode: 0, response: null }
+
 async function send(hook: Hook, { request }: DeliveryBody, closing: AbortSignal): Promise<Outcome> {
   try {
     const answer = await fetch(hook.url, {
@@ -169,7 +194,6 @@ async function send(hook: Hook, { request }: DeliveryBody, closing: AbortSignal)
     const response = { headers: Object.fromEntries(answer.headers), payload: text.slice(0, ANSWER_LIMIT) }
     return { status: answer.ok ? 'OK' : `Invalid HTTP Response: ${answer.status}`, statusCode: answer.status, response }
   } catch (error) {
-    const reason = error instanceof Error && error.name === 'TimeoutError' ? 'timed out' : 'failed to connect to host'
-    return { status: reason, statusCode: 0, response: null }
+    return error instanceof Error && error.name === 'TimeoutError' ? { ...UNSENT, status: 'timed out' } : UNSENT
   }
 }

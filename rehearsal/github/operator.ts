@@ -26,6 +26,7 @@ import {
   setAppHook,
   setMember,
 } from './acts/setup.ts'
+import type { Faults, Rule } from './faults.ts'
 import { commitFiles, type FileEdits, moveRef, ZERO } from './git.ts'
 import { type AccountType, byId, type Conclusion, issueOf, pullOf, type Repository, type ReviewThread, type Role } from './state.ts'
 import type { World } from './world.ts'
@@ -38,7 +39,7 @@ interface Numbered extends At {
   number: number
 }
 
-export function createOperator(world: World) {
+export function createOperator(world: World, faults: Faults) {
   const { state } = world
   const by = (login: string): By => ({ accountId: accountNamed(state, login).id, appId: null })
   const issueAt = ({ repository, number }: { repository: string; number: number }) =>
@@ -173,7 +174,14 @@ export function createOperator(world: World) {
       })
     },
 
-    /** Ends when everything that was raised so far has been posted. */
+    /** From now on these rules and no others (`faults.ts`); an empty list clears them. */
+    async setFaults(rules: readonly Rule[] | { rules: readonly Rule[] }) {
+      await faults.set(rules)
+      // deliveries that a rule kept back, which is gone
+      world.change(() => undefined)
+    },
+
+    /** Ends when everything that was raised so far has been posted, but for what a rule keeps back. */
     delivered: () => world.delivered(),
     state: () => state,
   }

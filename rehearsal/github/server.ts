@@ -8,12 +8,15 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { settleRefs } from './acts/pushes.ts'
-import { type Actor, actorOf } from './auth.ts'
+import { type Actor, actorOf, credentialIn } from './auth.ts'
 import { type Contract, createContract } from './contract.ts'
+import { createFaults, type Faults, type RequestRule } from './faults.ts'
 import { gitRequest, serveGit } from './git-http.ts'
 import { answerGraphql } from './graphql.ts'
 import { type Answer, type Method, type Route, refusalOf, refuse } from './http.ts'
+import { after, before, type Met, outOfOrder } from './mishaps.ts'
 import { createOperator, type Operator, operate } from './operator.ts'
+import { createOutage } from './outage.ts'
 import { pageAt } from './pages.ts'
 import { bestMatch, compileTemplate, parametersIn } from './paths.ts'
 import { accountRoutes } from './rest/accounts.ts'
@@ -68,9 +71,37 @@ export async function startGithub(options: GithubOptions): Promise<OfflineGithub
     loud,
   }
   let url = ''
-  const world = createWorld(openStore(options.folder), () => url, watch)
-  const operator = createOperator(world)
-  const serving: Serving = { world, operator, contract, contractFaults, unserved, watch, limits: new Map() }
+  const closing = new AbortController()
+  const answering = new Set<ServerResponse>()
+  const outage = createOutage(
+    {
+      cut() {
+        server.close()
+        server.closeIdleConnections()
+        for (const response of answering) response.destroy()
+      },
+      async restore() {
+        server.listen(Number(new URL(url).port), options.host ?? '127.0.0.1')
+        await once(server, 'listening')
+      },
+    },
+    loud,
+  )
+  const faults = createFaults(outage)
+  const world = createWorld(openStore(options.folder), () => url, watch, faults, closing.signal)
+  const operator = createOperator(world, faults)
+  const serving: Serving = {
+    world,
+    operator,
+    contract,
+    contractFaults,
+    unserved,
+    watch,
+    limits: new Map(),
+    faults,
+    answering,
+    closing: closing.signal,
+  }
 
   const underWay = new Set<Promise<void>>()
   const server = createServer((request, response) => {
@@ -101,6 +132,8 @@ export async function startGithub(options: GithubOptions): Promise<OfflineGithub
     contractFaults,
     unserved,
     async close() {
+      closing.abort(new Error('the offline GitHub is closing'))
+      outage.stop()
       server.close()
       server.closeAllConnections()
       // nobody hears them any more, but what they still write must not fall upon the state of the next start
@@ -118,13 +151,14 @@ interface Serving {
   unserved: string[]
   watch: Watch
   limits: Map<string, { used: number; reset: number }>
+  faults: Faults
+  /** What an outage tears off: everything but the operator's deeds. */
+  answering: Set<ServerResponse>
+  closing: AbortSignal
 }
 
 async function serve(serving: Serving, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const url = new URL(request.url ?? '/', 'http://offline.invalid')
-  const git = gitRequest(url)
-  if (git) return serveGit(serving.world, git, request, response)
-
   const deed = /^\/_rehearsal\/([A-Za-z]+)$/.exec(url.pathname)?.[1]
   // the operator may do and read everything without a token, so only from this machine, wherever the server listens
   const local = LOOPBACK.test(request.socket.remoteAddress ?? '')
@@ -135,7 +169,20 @@ async function serve(serving: Serving, request: IncomingMessage, response: Serve
       answer === undefined
         ? { status: 400, body: { message: 'the body is no JSON object' } }
         : await operate(serving.operator, deed, answer)
-    return send(response, done.status, done.body, {})
+    // a connection that is kept alive would outlive the cut
+    return send(response, done.status, done.body, serving.faults.outage.isOn() ? { connection: 'close' } : {})
+  }
+  if (serving.faults.outage.isOn()) return outOfOrder(response, 503)
+  serving.answering.add(response)
+  response.on('close', () => serving.answering.delete(response))
+
+  const git = gitRequest(url)
+  if (git) {
+    const token = credentialIn(request.headers.authorization)
+    const rule = serving.faults.request({ kind: 'git', method: request.method ?? 'GET', path: url.pathname, token })
+    const met = rule && meeting(serving, rule, 'git', request, response)
+    if (met && !(await before(met))) return
+    return serveGit(serving.world, git, request, response, met && (() => after(met)))
   }
   const page = request.method === 'GET' && local ? await pageAt(serving.world, url.pathname) : null
   if (page !== null) {
@@ -159,6 +206,10 @@ async function serveApi(serving: Serving, url: URL, request: IncomingMessage, re
   const text = await readBody(request)
   const body = parseJson(text)
   const described = path !== '/graphql'
+  const graphql = described ? null : String(body?.query)
+  const rule = serving.faults.request({ kind: 'api', method, path, graphql, token: credentialIn(request.headers.authorization) })
+  const met = rule && meeting(serving, rule, described ? 'rest' : 'graphql', request, response)
+  if (met && !(await before(met))) return
   if (contract && described) contractFaults.push(...contract.request(method, path, url.searchParams, text === '' ? undefined : body))
 
   const headers: Record<string, string> = {
@@ -181,7 +232,18 @@ async function serveApi(serving: Serving, url: URL, request: IncomingMessage, re
     answer = refused
   }
   if (contract && described) contractFaults.push(...contract.response(method, path, answer.status, answer.body))
-  send(response, answer.status, answer.body, { ...headers, ...answer.headers })
+  if (met && (await after(met))) return
+  send(response, answer.status, answer.body, { ...headers, ...answer.headers }, rule?.does === 'truncate')
+}
+
+function meeting(
+  { world, closing }: Serving,
+  rule: RequestRule,
+  door: Met['door'],
+  request: IncomingMessage,
+  response: ServerResponse,
+): Met {
+  return { rule, door, request, response, world, closing, token: credentialIn(request.headers.authorization) }
 }
 
 /** GitHub would answer in another form (a diff, raw text, rendered HTML); JSON in its place would be a lie. */
@@ -260,8 +322,9 @@ function parseJson(text: string): Record<string, unknown> | undefined {
   }
 }
 
-function send(response: ServerResponse, status: number, body: unknown, headers: Record<string, string>): void {
-  const text = body === undefined ? '' : JSON.stringify(body)
+function send(response: ServerResponse, status: number, body: unknown, headers: Record<string, string>, isCut = false): void {
+  const whole = body === undefined ? '' : JSON.stringify(body)
+  const text = isCut ? whole.slice(0, whole.length / 2) : whole
   const type: Record<string, string> = body === undefined ? {} : { 'content-type': 'application/json; charset=utf-8' }
   response.writeHead(status, { server: 'offline-github', ...type, ...headers }).end(text)
 }

@@ -2,6 +2,7 @@
  * One running offline GitHub, as its rules see it: the state, the addresses, and the one way to change anything. A change and
  * the deliveries that it raises are written together before the caller hears of it.
  */
+import type { Faults } from './faults.ts'
 import { createHooks, type Event } from './hooks.ts'
 import type { Repository, State } from './state.ts'
 import type { DeliveryBody, Store } from './store.ts'
@@ -29,10 +30,10 @@ export interface Watch {
   loud(line: string): void
 }
 
-export function createWorld(store: Store, url: () => string, watch: Watch): World {
+export function createWorld(store: Store, url: () => string, watch: Watch, faults: Faults, closing: AbortSignal): World {
   const turns = new Map<number, Promise<unknown>>()
   const apiUrl = () => `${url()}/api/v3`
-  const hooks = createHooks(store, { state: store.state, url, apiUrl }, watch)
+  const hooks = createHooks(store, { state: store.state, url, apiUrl }, watch, faults, closing)
 
   return {
     state: store.state,

@@ -48,13 +48,16 @@ export function summaryOf({ userMetadata }: HistoryEvent): string {
   return summary ? (JSON.parse(Buffer.from(summary.data, 'base64').toString()) as string) : ''
 }
 
-/** Writes a workflow's runs for the replay test, when asked to (`test/record-histories.ts`); who ran it is left out. */
+/** Writes a workflow's runs for the replay test, when asked to (`test/record-histories.ts`); who ran it, and where, is left out. */
 export async function record(house: House, workflowId: string, name: string): Promise<void> {
   if (process.env.RECORD_HISTORIES !== '1') return
   const folder = fileURLToPath(new URL('../histories/', import.meta.url))
   mkdirSync(folder, { recursive: true })
   for (const [index, events] of (await runsOf(house, workflowId)).entries()) {
-    const text = JSON.stringify({ events }).replaceAll(new RegExp(`\\d+@${hostname().replaceAll('.', '\\.')}`, 'g'), 'worker')
+    const text = JSON.stringify({ events }, (key, value) => (key === 'stackTrace' ? '' : value)).replaceAll(
+      new RegExp(`\\d+@${hostname().replaceAll('.', '\\.')}`, 'g'),
+      'worker',
+    )
     writeFileSync(`${folder}${name}.${workflowId}.${index + 1}.json`, `${text}\n`)
   }
 }

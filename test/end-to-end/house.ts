@@ -28,6 +28,8 @@ export interface House {
   client: Client
   namespace: string
   webhookUrl: string
+  databaseUrl: string
+  temporalAddress: string
   /** The state folder: mirrors and workspaces. */
   home: string
   /** What the program logged so far, all levels. */
@@ -37,6 +39,8 @@ export interface House {
   stop(): Promise<void>
   /** SIGKILL, then another program on the same state; only for a house that runs in a child process. */
   killAndRestart(): Promise<void>
+  /** Temporal's data are gone: another program on the same state, at an empty namespace. */
+  loseTemporal(): Promise<void>
   /** A person's command from the terminal: the row, of which the dispatcher tells the workflows. */
   command(kind: NewCommand['kind'], scope: string, reason?: string): Promise<Recorded>
   openIssue(): Promise<number>
@@ -69,7 +73,7 @@ export async function openHouse(given: HouseGiven): Promise<House> {
     for (const close of closers.reverse()) await close()
   })
   const databaseUrl = given.databaseUrl ?? (await freshDatabase('house')).appUrl
-  const temporal = await freshNamespace('house')
+  let temporal = await freshNamespace('house')
   const github = await startGithub({ folder: join(folder, 'github'), contract: true })
   closers.push(github.close)
   const model = await startModel({ scenarios: [given.scenario], ...(given.modelKey ? { key: given.modelKey } : {}) })
@@ -121,8 +125,14 @@ export async function openHouse(given: HouseGiven): Promise<House> {
     github,
     operate,
     model,
-    client: new Client({ connection, namespace: temporal.namespace }),
-    namespace: temporal.namespace,
+    get client() {
+      return new Client({ connection, namespace: temporal.namespace })
+    },
+    get namespace() {
+      return temporal.namespace
+    },
+    databaseUrl,
+    temporalAddress: temporal.address,
     home,
     get webhookUrl() {
       if (!running) throw new Error('the program of this house is stopped')
@@ -137,6 +147,11 @@ export async function openHouse(given: HouseGiven): Promise<House> {
     },
     async killAndRestart() {
       await running?.kill()
+      running = await start(environment)
+    },
+    async loseTemporal() {
+      await stop()
+      temporal = await freshNamespace('house')
       running = await start(environment)
     },
     command: (kind, scope, reason = 'a test says so') =>

@@ -1,0 +1,89 @@
+/** Server, worker and dispatcher as processes of their own (spec O8): what each needs, how each ends, and one Ticket through all three. */
+import { once } from 'node:events'
+import { mkdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Connection } from '@temporalio/client'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { switchyard } from '../../cli/process.test-help.ts'
+import { connect } from '../../ledger/database.ts'
+import { expected, world } from '../../rehearsal/scenarios/fix-failing-test.ts'
+import { faultsOf } from '../../rehearsal/scenarios/world.ts'
+import { openIssue, operateOver, pointHook, readEnd, setStage } from '../../rehearsal/stage.ts'
+import { freePort } from '../../worker/embedded/process.ts'
+import { startOutside } from '../../worker/outside.ts'
+import { PARTS } from '../../worker/program.ts'
+import { eventually } from '../end-to-end/house.ts'
+import { freshDatabase, freshNamespace, testFolder } from '../services.ts'
+import { environment, spawnPart } from './processes.ts'
+
+vi.setConfig({ testTimeout: 120_000 })
+
+const SECRET = 'a secret for webhooks'
+
+test('[O8] an issue becomes a pull request through three processes; SIGTERM ends each with 0, and a worker that gives up ends with 1', async () => {
+  const { folder, outside, databaseUrl, temporal, github, webhookPort } = await stage()
+  const operate = operateOver(outside.github.url)
+  await pointHook(operate, world, `http://127.0.0.1:${webhookPort}`, SECRET)
+  const env = await environment({ home: join(folder, 'home'), databaseUrl, temporal, github, modelUrl: outside.modelUrl, webhookPort })
+  const children = PARTS.map((part) => ({ part, child: spawnPart(part, env, folder) }))
+  onTestFinished(() => {
+    for (const { child } of children) child.kill('SIGKILL')
+  })
+  const said = (part: string) => readFileSync(join(folder, `${part}.log`), 'utf8')
+  for (const part of PARTS) await eventually(`the ${part} says that it is ready`, async () => said(part).includes('is ready'))
+
+  const ledger = connect(databaseUrl, { size: 2, onLost: () => undefined })
+  onTestFinished(ledger.close)
+  const { number } = await openIssue(operate, world)
+  const report = await eventually('the Ticket reports done', () =>
+    ledger.db
+      .selectFrom('report')
+      .innerJoin('pullRequest', 'pullRequest.id', 'report.pullRequest')
+      .select(['report.status', 'pullRequest.number as pullRequest'])
+      .where('report.status', '=', 'done')
+      .executeTakeFirst(),
+  )
+  expect(faultsOf(expected, await readEnd(operate, world, outside.github.apiUrl, number, [report]))).toEqual([])
+
+  const [worker, ...others] = children
+  for (const { part, child } of others) {
+    child.kill('SIGTERM')
+    expect([part, ...(await once(child, 'exit'))]).toEqual([part, 0, null])
+  }
+  await deleteNamespace(temporal)
+  expect(await once(worker!.child, 'exit')).toEqual([1, null])
+  expect(said('worker')).toMatch(/^switchyard: the worker ends: its workers gave up: .+$/m)
+})
+
+test('[O8] a process of its own says in one sentence what it lacks', async () => {
+  const { code, err } = await switchyard(['worker'], { SWITCHYARD_HOME: testFolder('process-') })
+  expect(err).toBe(
+    'switchyard: switchyard worker runs beside services of your own: set DATABASE_URL and TEMPORAL_ADDRESS and MODEL_PROVIDER, or start everything with npm start\n',
+  )
+  expect(code).toBe(1)
+  const server = await switchyard(['server'], { DATABASE_URL: 'postgres://u@127.0.0.1:1/x', TEMPORAL_ADDRESS: '127.0.0.1:1' })
+  expect(server).toMatchObject({ code: 1, out: '' })
+  expect(server.err).toContain('set GITHUB_APP_ID or GITHUB_TOKEN, or start')
+  const dispatcher = await switchyard(['dispatcher'], { DATABASE_URL: 'postgres://u@127.0.0.1:1/x', TEMPORAL_ADDRESS: '127.0.0.1:1' })
+  expect(dispatcher.code).toBe(1)
+  expect(dispatcher.err).toMatch(/^switchyard: TEMPORAL_ADDRESS: 127\.0\.0\.1:1 does not answer .+\n$/)
+})
+
+async function stage() {
+  const folder = testFolder('processes-')
+  mkdirSync(join(folder, 'home'))
+  const outside = await startOutside(join(folder, 'rehearsal'))
+  onTestFinished(outside.stop)
+  const [{ appUrl }, temporal] = [await freshDatabase('processes'), await freshNamespace('processes')]
+  const github = await setStage(operateOver(outside.github.url), world, outside.github, SECRET)
+  return { folder, outside, databaseUrl: appUrl, temporal, github, webhookPort: await freePort() }
+}
+
+async function deleteNamespace({ address, namespace }: { address: string; namespace: string }): Promise<void> {
+  const connection = await Connection.connect({ address })
+  try {
+    await connection.operatorService.deleteNamespace({ namespace })
+  } finally {
+    await connection.close()
+  }
+}
