@@ -81,7 +81,10 @@ export async function closingFacts(tx: Tx, ticket: number, at: StepAddress): Pro
   }
 }
 
-/** The first step of the turn that ends with this one. */
+/**
+ * The first step since a turn's end was judged. A turn that ended with rows unread (`more`) was not: what it read counts in the
+ * turn that follows at once, or people's merge would be forgotten when another fact arrives while it is read.
+ */
 const turnStart = ({ session, step }: StepAddress) =>
   sql<number>`(select coalesce(max(step), 0) + 1 from step where session = ${session} and step < ${step} and outcome <> 'tools')`
 

@@ -1,4 +1,5 @@
 /** What GitHub could not bring, with the offline GitHub, the real listener and a real ledger. */
+import { sign } from 'node:crypto'
 import { pino } from 'pino'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { GithubError, type GithubFailure } from '../channels/github/failure.ts'
@@ -109,11 +110,9 @@ test('[M2] what GitHub sends again by a person’s hand after it was fetched is 
   await listen()
   const delivery = github.operator.state().deliveries.at(-1)!
   await operate('setFaults', { rules: [{ does: 'duplicate', copies: 5 }] })
-  const { body } = (await rows()).at(-1)!
-  expect(JSON.parse(body!).comment.body).toBe('unheard')
-  const answer = await redeliver(delivery.id)
-  expect(answer).toBe(202)
+  expect(await redeliver(delivery.id)).toBe(202)
   await operate('delivered')
+  expect(github.operator.state().deliveries.at(-1)).toMatchObject({ guid: delivery.guid, redelivery: true, status: 'OK' })
   expect(await said()).toEqual(['opened', 'unheard'])
 })
 
@@ -242,12 +241,12 @@ test('[M3] a log of more than fifty pages goes on in the next round, and the wat
 test('[M3] nothing from before the ledger was there, or from more than three days ago, is taken', async () => {
   await born(5)
   const young = longLog(60, 0)
-  expect(await round(young.given)).toBeLessThanOrEqual(7)
+  expect([6, 7]).toContain(await round(young.given)) // a minute is left for clocks that differ
   expect(pagesIn(young.asked)).toBeLessThan(10)
 
   await born(10_000)
   const old = longLog(60, 3 * 24 * 60 - 10)
-  expect(await round(old.given)).toBeLessThanOrEqual(11)
+  expect([10, 11]).toContain(await round(old.given))
   expect(pagesIn(old.asked)).toBeLessThan(15)
 })
 
@@ -296,7 +295,6 @@ test('[M3] the loop takes what was missed right after a start; with a token it s
 
 /** A person presses "Redeliver" in the settings of the App. */
 async function redeliver(id: number): Promise<number> {
-  const { sign } = await import('node:crypto')
   const app = github.operator.state().apps[0]!
   const at = Math.floor(Date.now() / 1000)
   const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')

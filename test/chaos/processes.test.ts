@@ -18,7 +18,7 @@ import { environment, spawnPart } from './processes.ts'
 
 vi.setConfig({ testTimeout: 120_000 })
 
-const SECRET = 'a secret for webhooks'
+const SECRET = 'a-secret-for-webhooks'
 
 test('[O8] an issue becomes a pull request through three processes; SIGTERM ends each with 0, and a worker that gives up ends with 1', async () => {
   const { folder, outside, databaseUrl, temporal, github, webhookPort } = await stage()

@@ -59,7 +59,7 @@ test('[P4] [P7] [F147] [F304] outsiders and the agent itself start nothing; a fo
     await house.operate('openIssue', { repository: REPOSITORY, as: 'stranger', title: `Mine ${nth}`, body: '@switchyard fix everything' })
   }
   const refused = await eventually('both are decided', async () => {
-    const rows = await db.selectFrom('trigger').select(['rule', 'reason', 'member']).execute()
+    const rows = await db.selectFrom('trigger').select(['rule', 'reason', 'member']).where('authorLogin', '=', 'stranger').execute()
     return rows.length === 2 && rows
   })
   for (const row of refused) expect(row).toEqual({ rule: 'P7', reason: 'only members can ask', member: false })

@@ -249,5 +249,11 @@ async function situation({ ledger, model, logged }: Pick<House, 'ledger' | 'mode
     .orderBy('id', 'desc')
     .limit(4)
     .execute()
-  return JSON.stringify({ alarms, calls, requests, unexpected: model.unexpected() }, null, 1) + logged().slice(-3_000)
+  const inbox = await ledger.db
+    .selectFrom('inbox')
+    .leftJoin('trigger', 'trigger.id', 'inbox.trigger')
+    .select(['inbox.id', 'inbox.address', 'inbox.kind', 'trigger.event', 'inbox.createdAt', 'inbox.session', 'inbox.step', 'inbox.dropped'])
+    .orderBy('inbox.id')
+    .execute()
+  return JSON.stringify({ alarms, calls, inbox, requests, unexpected: model.unexpected() }, null, 1) + logged().slice(-3_000)
 }
