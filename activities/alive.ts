@@ -3,7 +3,7 @@
  * arrives; a look at the ledger with each beat, so that a pause or a close ends the work also while Temporal is away (spec I2);
  * and the few errors that are worth no other attempt.
  */
-import { ApplicationFailure, activityInfo, cancellationSignal, heartbeat } from '@temporalio/activity'
+import { ApplicationFailure, activityInfo, CancelledFailure, cancellationSignal, heartbeat } from '@temporalio/activity'
 import { type Mark, ticketOf } from '../core/ticket/scope.ts'
 import { raiseAlarm } from '../ledger/alarms.ts'
 import type { Database } from '../ledger/database.ts'
@@ -43,7 +43,9 @@ export async function alive<Result>(
     return await work(AbortSignal.any([cancelled, stopping.signal]))
   } catch (error) {
     if (stopped && !cancelled.aborted) return stopped
-    if (cancelled.aborted || error instanceof ApplicationFailure) throw error
+    // as what it is, or the history would hold a failure with its stack
+    if (cancelled.aborted) throw new CancelledFailure('cut off')
+    if (error instanceof ApplicationFailure) throw error
     throw await judged(deps, { scope, session, step }, error)
   } finally {
     clearInterval(timer)

@@ -45,6 +45,10 @@ async function step(deps: Deps, at: Address, running: Running): Promise<StepResu
     const nothing = beforePrompt(view)
     if (nothing) return nothing
 
+    await markSeen(
+      deps.db,
+      view.unread.map(({ id }) => id),
+    )
     const ground = await standOnGround(deps, view, running.signal)
     const built = build(deps, view, ground)
     if ('fault' in built) return unbuilt(deps, view, built.fault)
@@ -54,10 +58,6 @@ async function step(deps: Deps, at: Address, running: Running): Promise<StepResu
 
     const request = await openRequest(deps.db, at, view.scope, requestRow(deps, view, built), deps.storedTexts)
     if (request === 'moved') continue // a save, a new Policy or a pause came in between: look again
-    await markSeen(
-      deps.db,
-      built.inputs.map(({ inbox }) => inbox),
-    )
     return ask(deps, { at, view, built, request }, running)
   }
 }

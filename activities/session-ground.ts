@@ -5,7 +5,7 @@
 import { ApplicationFailure } from '@temporalio/activity'
 import type { RepositoryText } from '../core/prompt/section.ts'
 import type { StepView } from '../ledger/step-view.ts'
-import { readText, storeTexts } from '../ledger/texts.ts'
+import { readText, storable, storeTexts } from '../ledger/texts.ts'
 import type { Deps } from './deps.ts'
 
 export interface SessionGround {
@@ -28,15 +28,13 @@ export async function standOnGround(deps: Deps, view: StepView, signal: AbortSig
     throw ApplicationFailure.retryable(`${repository.fullName} cannot be fetched`, 'RepositoryOutage')
   })
   if (!ground) throw new Error(`${repository.fullName} has no commit on ${repository.defaultBranch}: there is nothing to work on`)
-  const [sha] = ground.agentsMd === null ? [null] : await storeTexts(deps.db, [ground.agentsMd], deps.storedTexts)
+  const agentsMd = ground.agentsMd === null ? null : storable(ground.agentsMd)
+  const [sha] = agentsMd === null ? [null] : await storeTexts(deps.db, [agentsMd], deps.storedTexts)
   await deps.db
     .updateTable('session')
     .set({ baseCommit: ground.commit, agentsMd: sha ? Buffer.from(sha, 'hex') : null })
     .where('id', '=', view.session)
     .where('baseCommit', 'is', null)
     .execute()
-  return {
-    agentsMd: ground.agentsMd === null ? null : { repository: repository.fullName, commit: ground.commit, text: ground.agentsMd },
-    cwd,
-  }
+  return { agentsMd: agentsMd === null ? null : { repository: repository.fullName, commit: ground.commit, text: agentsMd }, cwd }
 }

@@ -195,9 +195,9 @@ async function play({ tickets: count, acts }: Schedule): Promise<number[]> {
   return Promise.all([...said.values()].map(({ promise }) => promise))
 }
 
-test('[G2, R2] in 400 random schedules no message is lost, none is both claimed and a candidate, and a close leaves nothing pending', async () => {
+test('[G2, R2] in 300 random schedules no message is lost, none is both claimed and a candidate, and a close leaves nothing pending', async () => {
   const seed = Number(process.env.TEST_SEED ?? Date.now() % 2 ** 31)
-  const all = fc.sample(schedules, { numRuns: 400, seed })
+  const all = fc.sample(schedules, { numRuns: 300, seed })
   for (let at = 0; at < all.length; at += 8) {
     const some = all.slice(at, at + 8)
     const messages = await Promise.all(some.map(play))
@@ -213,4 +213,4 @@ test('[G2, R2] in 400 random schedules no message is lost, none is both claimed 
       }
     }
   }
-})
+}, 180_000)

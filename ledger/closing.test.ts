@@ -17,6 +17,11 @@ test('[R2] [P5] a fact that comes while the merge is read does not make the Tick
     .insertInto('pullRequest')
     .values({ ...pull, ticket, repository: repository!, branch: 'mended', base: 'main', head: 'a'.repeat(40), draft: false, state: 'open' })
     .execute()
+  const said = { status: 'progress', body: 'under way', purgedAt: null, evidence: '[]', pullRequest: null } as const
+  await db
+    .insertInto('report')
+    .values({ ...said, ticket, session, step: 1, call: 'call_1' })
+    .execute()
   const tell = (event: string, facts: Record<string, string>) =>
     hear(db, {
       kind: 'fact',

@@ -86,7 +86,7 @@ export async function closingFacts(tx: Tx, ticket: number, at: StepAddress): Pro
  * turn that follows at once, or people's merge would be forgotten when another fact arrives while it is read.
  */
 const turnStart = ({ session, step }: StepAddress) =>
-  sql<number>`(select coalesce(max(step), 0) + 1 from step where session = ${session} and step < ${step} and outcome <> 'tools')`
+  sql<number>`(select coalesce(max(step), 0) + 1 from step where session = ${session} and step < ${step} and outcome = 'end')`
 
 /** In this turn the Ticket read that people merged or closed a pull request. */
 async function readEndOfPullRequest(tx: Tx, ticket: number, at: StepAddress): Promise<boolean> {

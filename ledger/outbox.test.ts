@@ -15,7 +15,7 @@ async function effectOf(over: Partial<NewEffect> = {}): Promise<NewEffect> {
   return { key: `acknowledge:${ticket}`, kind: 'comment', ticket, ...at, thread, payload: { number: 7 }, body: 'on it', ...over }
 }
 const mine = (intended: Intended): EffectRow => {
-  if ('taken' in intended) throw new Error(`taken: ${intended.taken.url}`)
+  if (!('mine' in intended)) throw new Error(`not this call's: ${JSON.stringify(intended)}`)
   return intended.mine
 }
 const landed = { state: 'confirmed' as const, externalId: '55', url: 'https://github.example/c/55' }
@@ -40,18 +40,33 @@ test('[M4] another call on a confirmed key is refused with the link', async () =
   expect(await intend(ledger.db, { ...effect, step: 2, call: 'call_9' })).toMatchObject({ taken: { id, url: landed.url } })
 })
 
-test.each(['intent', 'sent', 'uncertain', 'failed'] as const)(
-  '[M4] another call takes over what was left in the state %s',
+test.each(['intent', 'failed'] as const)(
+  '[M4] another call takes over what certainly did not happen (%s), with its own words',
   async (state) => {
     const effect = await effectOf()
     const { id } = mine(await intend(ledger.db, effect))
-    if (state !== 'intent') await markSent(ledger.db, id)
-    if (state === 'uncertain' || state === 'failed') await settle(ledger.db, id, { state, error: '502' })
-    expect(mine(await intend(ledger.db, { ...effect, step: 2, call: 'call_9' }))).toMatchObject({ id, state })
-    const row = await ledger.db.selectFrom('outbox').select(['step', 'call']).where('id', '=', id).executeTakeFirst()
-    expect(row).toEqual({ step: 2, call: 'call_9' })
+    if (state === 'failed') await settle(ledger.db, id, { state, error: 'locked' })
+    const later = { ...effect, step: 2, call: 'call_9', body: 'other words', payload: { number: 8 } }
+    expect(mine(await intend(ledger.db, later))).toMatchObject({
+      id,
+      state,
+      step: 2,
+      call: 'call_9',
+      body: 'other words',
+      payload: { number: 8 },
+    })
   },
 )
+
+test.each(['sent', 'uncertain'] as const)('[M4] another call does not touch what may have happened (%s)', async (state) => {
+  const effect = await effectOf()
+  const { id } = mine(await intend(ledger.db, effect))
+  await markSent(ledger.db, id)
+  if (state === 'uncertain') await settle(ledger.db, id, { state, error: '502' })
+  expect(await intend(ledger.db, { ...effect, step: 2, call: 'call_9', body: 'other words' })).toMatchObject({
+    left: { id, state, body: 'on it' },
+  })
+})
 
 test('[M4] one key intended 20 times at once is one row', async () => {
   const effect = await effectOf()

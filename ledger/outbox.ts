@@ -34,8 +34,11 @@ export interface EffectRow {
   createdAt: Date
 }
 
-/** `mine`: made or met again by the same call, or left undone by another, whose place this call takes. `taken`: done by another call. */
-export type Intended = { mine: EffectRow } | { taken: EffectRow }
+/**
+ * `mine`: made by this call, met again by it, or taken over from a call whose effect certainly did not happen. `left`: another call
+ * tried it, and nobody knows what came of that. `taken`: another call did it.
+ */
+export type Intended = { mine: EffectRow } | { left: EffectRow } | { taken: EffectRow }
 
 export function intend(db: Database, { payload, ...effect }: NewEffect): Promise<Intended> {
   return transaction(db, async (tx) => {
@@ -55,12 +58,13 @@ export function intend(db: Database, { payload, ...effect }: NewEffect): Promise
       .execute()
     const row = await tx.selectFrom('outbox').selectAll().where('key', '=', effect.key).forUpdate().executeTakeFirstOrThrow()
     const same = row.session === effect.session && row.step === effect.step && row.call === effect.call
-    if (!same && row.state === 'confirmed') return { taken: row }
-    if (!same) {
-      const { session, step, call } = effect
-      await tx.updateTable('outbox').set({ session, step, call }).where('id', '=', row.id).execute()
-    }
-    return { mine: row }
+    if (same) return { mine: row }
+    if (row.state === 'confirmed') return { taken: row }
+    if (row.state === 'sent' || row.state === 'uncertain') return { left: row }
+    // it certainly did not happen, so what happens now is what this call says
+    const { session, step, call, body } = effect
+    const taken = { session, step, call, body, payload: JSON.stringify(payload) }
+    return { mine: await tx.updateTable('outbox').set(taken).where('id', '=', row.id).returningAll().executeTakeFirstOrThrow() }
   })
 }
 

@@ -2,7 +2,7 @@
 import type { AddressInfo } from 'node:net'
 import { type FastifyInstance, fastify } from 'fastify'
 import type { Logger } from 'pino'
-import { at, idOf, numberOf } from '../channels/github/payload.ts'
+import { placeOf } from '../channels/github/delivery.ts'
 import type { NewDelivery } from '../ledger/deliveries.ts'
 import { type Delivery, type WebhookCounters, webhookCounters, webhookListener } from './webhooks.ts'
 
@@ -69,12 +69,8 @@ function panelServer({ isReady }: ServersGiven, counters: WebhookCounters): Fast
   return server
 }
 
-/** Events of one issue or pull request are decided in the order in which they came. */
 function toStore({ event, guid, hook, headers, body, payload }: Delivery): NewDelivery {
-  const repository = idOf(at(payload, 'repository', 'id'))
-  const number = numberOf(at(payload, 'issue', 'number')) ?? numberOf(at(payload, 'pull_request', 'number'))
-  const place = repository === null ? null : number === null ? `github:${repository}` : `github:${repository}#${number}`
-  return { source: 'github', transport: 'webhook', hook: hook ?? '', guid, event, headers, body, place }
+  return { source: 'github', transport: 'webhook', hook: hook ?? '', guid, event, headers, body, place: placeOf(payload) }
 }
 
 async function listen(server: FastifyInstance, host: string, { port, chosen }: Port, variable: string): Promise<string> {

@@ -238,12 +238,14 @@ test('[M3] a log of more than fifty pages goes on in the next round, and the wat
   expect(pagesIn(asked)).toBeLessThan(120 + 15)
 })
 
-test('[M3] nothing from before the ledger was there, or from more than three days ago, is taken', async () => {
+test('[M3] nothing from before the ledger was there is taken', async () => {
   await born(5)
   const young = longLog(60, 0)
   expect([6, 7]).toContain(await round(young.given)) // a minute is left for clocks that differ
   expect(pagesIn(young.asked)).toBeLessThan(10)
+})
 
+test('[M3] nothing from more than three days ago is asked for: GitHub keeps no more', async () => {
   await born(10_000)
   const old = longLog(60, 3 * 24 * 60 - 10)
   expect([10, 11]).toContain(await round(old.given))

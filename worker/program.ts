@@ -19,6 +19,8 @@ import { loadBuiltInTexts } from './built-in.ts'
 import { startDispatcher } from './dispatcher.ts'
 import { type GithubAccess, openGithub } from './github.ts'
 import { takeInPending } from './intake.ts'
+import type { Loop } from './loop.ts'
+import { startTakingMissed } from './missed.ts'
 import type { TemporalAt } from './temporal.ts'
 import { startWorkers } from './worker.ts'
 
@@ -76,7 +78,10 @@ export async function startProgram({ parts = PARTS, ...given }: ProgramGiven & {
       closers.push(dispatcher.stop)
     }
 
-    const servers = parts.includes('server') ? await openServers(here, connection) : null
+    // deliveries are missed exactly while the server is away, or cannot store
+    const missed = parts.includes('server') ? openMissed(here) : null
+    if (missed) closers.push(missed.stop)
+    const servers = parts.includes('server') ? await openServers(here, connection, () => missed?.hint()) : null
     if (servers) closers.push(servers.close)
     return { servers, ended: workers?.ended ?? never, stop }
   } catch (error) {
@@ -130,14 +135,26 @@ async function openDispatcher(here: Here, connection: Connection) {
   })
 }
 
-function openServers({ given, ledger }: Here, connection: Connection | null): Promise<Servers> {
+/** Null: GitHub is off, or the agent is an account and no app, for which GitHub keeps no log of deliveries. */
+function openMissed({ given, ledger, github }: Here): Loop | null {
+  if (!github) return null
+  const store = createDeliveryStore(ledger.db)
+  return startTakingMissed({ db: ledger.db, client: github.client, store, log: given.log, now: () => new Date() })
+}
+
+function openServers({ given, ledger }: Here, connection: Connection | null, onLost: () => void): Promise<Servers> {
   const { settings, log } = given
+  const store = createDeliveryStore(ledger.db)
   return startServers({
     host: settings.host,
     panelPort: settings.panelPort,
     webhookPort: settings.webhookPort,
     webhookSecrets: given.github?.webhookSecrets ?? [],
-    store: createDeliveryStore(ledger.db),
+    store: (delivery) =>
+      store(delivery).catch((error) => {
+        onLost()
+        throw error
+      }),
     isReady: async () => {
       await ledger.db.selectFrom('pause').select('scope').limit(1).execute()
       await connection?.healthService.check({ service: 'temporal.api.workflowservice.v1.WorkflowService' })

@@ -16,8 +16,15 @@ export type Performed = { landed: Landed } | { taken: EffectRow } | { refused: s
 export async function perform(deps: Deps, effect: NewEffect, signal: AbortSignal): Promise<Performed> {
   const { github } = deps
   if (!github) return { refused: 'GitHub is off in this deployment: nothing can be sent there.' }
-  const intended = await intend(deps.db, effect)
+  let intended = await intend(deps.db, effect)
+  if ('left' in intended) {
+    const row = intended.left
+    const found = await lookUp({ deps, github, row, signal })
+    if (found) return 'landed' in found ? { taken: { ...row, ...found.landed } } : found
+    intended = await intend(deps.db, effect)
+  }
   if ('taken' in intended) return intended
+  if ('left' in intended) throw ApplicationFailure.retryable(`another attempt sends ${effect.key}`, 'EffectUncertain')
   return performRow({ deps, github, row: intended.mine, signal })
 }
 

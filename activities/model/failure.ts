@@ -20,6 +20,8 @@ export class RefusedContent extends Error {}
 const OVERFLOW =
   /context[ _-]?(length|window|limit|size)|maximum context|too many (input )?tokens|prompt is too long|reduce the length|exceeds? the maximum size/i
 const REFUSED_CONTENT = /content[ _-]?(filter|policy|management)|flagged|safety system/i
+/** Waiting does not fill an account. */
+const QUOTA = /insufficient_quota|exceeded your current quota|insufficient balance/i
 const OUTAGE = new Set([408, 409, 425, 429])
 const LONGEST_WAIT_MS = 5 * 60_000
 
@@ -34,6 +36,7 @@ export function judgeFailure(error: unknown, now: Date): ModelFailure {
   if (!answer) return { kind: 'unknown', message }
 
   const { status, said, headers } = answer
+  if (status === 429 && QUOTA.test(said)) return { kind: 'blocked', message }
   if (status !== null && (OUTAGE.has(status) || status >= 500)) return { kind: 'outage', message, retryAfterMs: retryAfter(headers, now) }
   const isAboutInput = status === null || status === 400 || status === 422
   if (status === 413 || (isAboutInput && OVERFLOW.test(said))) return { kind: 'overflow', message }

@@ -5,8 +5,9 @@
  * An entry of the list does not name its hook; the headers that were sent with it do, and they come with the whole entry only.
  */
 import type { NewDelivery } from '../../ledger/deliveries.ts'
+import { placeOf, toldBeside } from './delivery.ts'
 import { GithubError } from './failure.ts'
-import { at, idOf, listOf, numberOf, textOf, timeOf } from './payload.ts'
+import { at, idOf, listOf, textOf, timeOf } from './payload.ts'
 
 export interface LoggedDelivery {
   id: string
@@ -81,20 +82,6 @@ function toStore({ guid, event }: LoggedDelivery, sent: unknown, payload: unknow
     body: JSON.stringify(payload, exactly),
     place: placeOf(payload),
   }
-}
-
-/** The same that is kept of a webhook's headers: neither signatures nor what says nothing about the delivery. */
-function toldBeside(headers: Record<string, string>): Record<string, string> {
-  const names = Object.keys(headers).filter((name) => name === 'user-agent' || name.startsWith('x-github-'))
-  return Object.fromEntries(names.toSorted().map((name) => [name, headers[name] ?? '']))
-}
-
-/** Events of one issue or pull request are decided in the order in which they came. */
-export function placeOf(payload: unknown): string | null {
-  const repository = idOf(at(payload, 'repository', 'id'))
-  const number = numberOf(at(payload, 'issue', 'number')) ?? numberOf(at(payload, 'pull_request', 'number'))
-  if (repository === null) return null
-  return number === null ? `github:${repository}` : `github:${repository}#${number}`
 }
 
 /** The API's client reads long integers as `bigint` (F052); this writes them as the number that they were. */

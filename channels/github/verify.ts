@@ -5,6 +5,7 @@
  * The headers are not covered by the signature, so the event's kind must fit the body's shape (F023).
  */
 import { Webhooks } from '@octokit/webhooks'
+import { toldBeside } from './delivery.ts'
 import { at, isRecord, parseExact } from './payload.ts'
 
 export type Headers = Readonly<Record<string, string | string[] | undefined>>
@@ -85,11 +86,6 @@ export function createVerifier(secrets: readonly string[]): (headers: Headers, b
 function rejected(reason: Rejection): Verdict {
   const [status, message] = REJECTIONS[reason]
   return { ok: false, status, reason, message }
-}
-
-function toldBeside(headers: Headers): Record<string, string> {
-  const names = Object.keys(headers).filter((name) => name === 'user-agent' || name.startsWith('x-github-'))
-  return Object.fromEntries(names.toSorted().map((name) => [name, one(headers, name) ?? '']))
 }
 
 /** A repeated header is one text with commas or a list; neither is ever taken apart. */

@@ -4,8 +4,9 @@
 
 -- Guards -----------------------------------------------------------------------------------------------------------------
 
--- Refuses every change but: columns named in the trigger (`column`: free, `=column`: written once, later than the row), and a
--- purge of words by the owner of the table, who says so with `SET LOCAL switchyard.purge = 'on'`.
+-- Refuses every change but: columns named in the trigger (`column`: free, `=column`: written once, later than the row, `~column`:
+-- replaced while the row's state says that nothing was sent), and a purge of words by the owner of the table, who says so with
+-- `SET LOCAL switchyard.purge = 'on'`.
 create function refuse_change() returns trigger language plpgsql as $$
 declare
   before jsonb;
@@ -16,7 +17,12 @@ begin
     before := to_jsonb(old);
     after := to_jsonb(new);
     foreach argument in array coalesce(tg_argv, '{}') loop
-      if argument not like '=%' then
+      if argument like '~%' then
+        if before ->> 'state' in ('intent', 'failed') and after -> substr(argument, 2) <> 'null' then
+          before := before - substr(argument, 2);
+          after := after - substr(argument, 2);
+        end if;
+      elsif argument not like '=%' then
         before := before - argument;
         after := after - argument;
       elsif before -> substr(argument, 2) = 'null' then
@@ -114,6 +120,8 @@ create table delivery (
   unique (source, hook, guid)
 );
 create index delivery_pending on delivery (place, id) where state = 'pending';
+-- Large and seldom read: the time that compression takes is the larger part of what storing costs.
+alter table delivery alter column body set storage external;
 call guard('delivery', 'state', 'reason', 'tries', 'next_try_at', '=settled_at');
 create trigger hint after insert on delivery for each statement execute function hint();
 
@@ -461,7 +469,7 @@ create table outbox (
 );
 create index outbox_host on outbox (thread, id) where session is null and state in ('intent', 'sent', 'uncertain');
 create index outbox_ticket on outbox (ticket, state);
-call guard('outbox', 'state', 'external_id', 'url', 'error', 'tries', 'next_try_at', 'sent_at', 'settled_at', 'session', 'step', 'call');
+call guard('outbox', '~payload', '~body', 'state', 'external_id', 'url', 'error', 'tries', 'next_try_at', 'sent_at', 'settled_at', 'session', 'step', 'call');
 create trigger hint after insert on outbox for each statement execute function hint();
 
 -- People's holds and commands ---------------------------------------------------------------------------------------------

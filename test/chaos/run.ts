@@ -108,8 +108,8 @@ async function run({ kills, seed, until, folder, say, closers }: Run): Promise<I
         say(`GitHub will: ${JSON.stringify(deed.rule)}`)
         return operate('setFaults', { rules: [deed.rule] })
       case 'pause': {
-        const live = await liveScopes(db)
-        const scope = deed.everything ? 'all' : live[Math.floor(deed.pick * live.length)]!
+        const busy = await busyScopes(db)
+        const scope = deed.everything ? 'all' : busy[Math.floor(deed.pick * busy.length)]!
         if (held.some(({ hold }) => hold.mark.scope === scope)) return
         const hold = await pause(db, scope)
         say(`pause ${scope}${'refused' in hold ? `: ${hold.refused}` : ''}`)
@@ -161,8 +161,9 @@ async function run({ kills, seed, until, folder, say, closers }: Run): Promise<I
   return invariants(observed)
 }
 
-async function liveScopes(db: Database): Promise<string[]> {
-  const tickets = await steadily(() => db.selectFrom('ticket').select('id').where('state', '!=', 'closed').orderBy('id').execute())
+/** The main Session and the Tickets at work: a pause of one that only waits would prove little. */
+async function busyScopes(db: Database): Promise<string[]> {
+  const tickets = await steadily(() => db.selectFrom('ticket').select('id').where('state', '=', 'working').orderBy('id').execute())
   return [MAIN, ...tickets.map(({ id }) => ticketScope(id))]
 }
 

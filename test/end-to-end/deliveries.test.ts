@@ -30,7 +30,7 @@ test('[M2] [F103] [F108] one delivery ten times at once, and its body under five
   expect(await db.selectFrom('pullRequest').select('id').execute()).toHaveLength(1)
 })
 
-test('[M1] [N10] [F009] [F011] [F012] what is unsigned or broken is refused and leaves no row, and the next delivery is taken', async () => {
+test('[F009] [F011] [F012] what is unsigned or broken is refused and leaves no row, and the next delivery is taken', async () => {
   const house = await openHouse({ world, scenario: fixFailingTest })
   const { body } = await takenDown(house, world)
   const broken: [string, string | Buffer, number][] = [
@@ -51,7 +51,7 @@ test('[M1] [N10] [F009] [F011] [F012] what is unsigned or broken is refused and 
   for (const text of ['{"action":"', 'another secret']) expect(house.logged()).not.toContain(text)
 })
 
-test('[P4] [P7] [F147] [F304] outsiders and the agent itself start nothing; a follow-up reaches the Ticket that owns the Thread', async () => {
+test('[P4] [F147] [F304] outsiders and the agent itself start nothing; a follow-up reaches the Ticket that owns the Thread', async () => {
   const house = await openHouse({ world, scenario: fixFailingTest })
   const { db } = house.ledger
   await house.operate('createAccount', { login: 'stranger' })
