@@ -38,10 +38,12 @@ const GRACE = '5s'
 
 let installed = false
 
-/** Temporal's runtime is one for the process; the first caller's logger is the one. */
-function installRuntime(log: Logger): void {
+/** Temporal's runtime and the AI SDK's warnings are one for the process; the first caller's logger is the one. */
+function installLoggers(log: Logger): void {
   if (installed) return
   installed = true
+  globalThis.AI_SDK_LOG_WARNINGS = ({ warnings, provider, model }) =>
+    log.warn({ warnings, provider, model }, 'the AI SDK warns about a request')
   const LEVELS: Readonly<Record<LogLevel, 'trace' | 'debug' | 'info' | 'warn' | 'error'>> = {
     TRACE: 'trace',
     DEBUG: 'debug',
@@ -57,7 +59,7 @@ function installRuntime(log: Logger): void {
 }
 
 export async function startWorkers({ temporal, deps, log, concurrency, maxCachedWorkflows = 500 }: WorkersGiven): Promise<RunningWorkers> {
-  installRuntime(log)
+  installLoggers(log)
   const connection = await NativeConnection.connect({ address: temporal.address, ...temporal.security })
   try {
     const common = {

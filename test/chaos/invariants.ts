@@ -34,7 +34,7 @@ export interface Observed {
 export async function invariants(given: Observed): Promise<Invariant[]> {
   const { db, operate, issues } = given
   const { deliveries }: { deliveries: { guid: string }[] } = await operate('state')
-  const stored = await steadily(() => db.selectFrom('delivery').select(['guid', 'state']).execute())
+  const stored = await steadily(() => db.selectFrom('delivery').select(['guid', 'state', 'transport']).execute())
   const ends = await Promise.all(issues.map((issue) => endOf(given, issue)))
   const bodies = ends.flatMap(({ all, end }) => all.filter(({ author }) => author === end.agent).map(({ body }) => body))
   const markers = bodies.map((body) => findMarker(body)).filter((marker) => marker !== null)
@@ -48,6 +48,7 @@ export async function invariants(given: Observed): Promise<Invariant[]> {
   return [
     { name: 'events on GitHub', found: new Set(deliveries.map(({ guid }) => guid)).size, wanted: null },
     { name: 'deliveries stored, of these events', found: stored.length, wanted: new Set(deliveries.map(({ guid }) => guid)).size },
+    { name: "deliveries fetched from GitHub's log", found: stored.filter(({ transport }) => transport !== 'webhook').length, wanted: null },
     { name: 'deliveries decided', found: stored.filter(({ state }) => state !== 'pending').length, wanted: stored.length },
     { name: 'requests of people (issues)', found: issues.length, wanted: null },
     {

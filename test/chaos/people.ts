@@ -85,17 +85,28 @@ async function clockOf(db: Database): Promise<Date> {
 
 interface Delivered {
   id: number
+  /** When it was posted last. */
+  at: string
   guid: string
   progress: 'waiting' | 'posting' | 'done'
   status: string
 }
 
-/** GitHub never delivers again by itself: what failed is asked for again over its API. Says what came of it; null: nothing was missing. */
-export async function redeliverMissed(operate: Operate, { apiUrl, auth }: GithubSettings): Promise<string | null> {
+/** The product fetches what it missed when its server starts, and every five minutes; an operator waits so long at most. */
+const PATIENCE_MS = 20_000
+
+/**
+ * GitHub never delivers again by itself: what failed some time ago and is not in the ledger either is asked for again over its API.
+ * Says what came of it; null: nothing was missing.
+ */
+export async function redeliverMissed(db: Database, operate: Operate, { apiUrl, auth }: GithubSettings): Promise<string | null> {
   if (auth.kind !== 'app') throw new Error('only an app has a deliveries log')
   const { deliveries }: { deliveries: Delivered[] } = await operate('state')
   const settled = new Set(deliveries.filter(({ progress, status }) => progress !== 'done' || status === 'OK').map(({ guid }) => guid))
-  const missed = new Map(deliveries.filter(({ guid }) => !settled.has(guid)).map(({ guid, id }) => [guid, id]))
+  const fetched = await steadily(() => db.selectFrom('delivery').select('guid').execute())
+  for (const { guid } of fetched) settled.add(guid)
+  const isOld = ({ at }: Delivered) => Date.parse(at) < Date.now() - PATIENCE_MS
+  const missed = new Map(deliveries.filter((each) => !settled.has(each.guid) && isOld(each)).map(({ guid, id }) => [guid, id]))
   if (missed.size === 0) return null
   const { token } = await createAppAuth({ appId: auth.appId, privateKey: auth.privateKey })({ type: 'app' })
   const asked = [...missed.values()].map((id) =>

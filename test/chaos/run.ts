@@ -121,7 +121,7 @@ async function run({ kills, seed, until, folder, say, closers }: Run): Promise<I
     }
   }
 
-  const again = startRedelivering(() => redeliverMissed(operate, github), say)
+  const again = startRedelivering(() => redeliverMissed(db, operate, github), say)
   closers.push(again.stop)
   for (const [nth, { gapMs, deed }] of plan(seed, kills).entries()) {
     if (Date.now() > until) break
