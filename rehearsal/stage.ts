@@ -74,8 +74,15 @@ export async function openIssue(operate: Operate, world: World): Promise<{ numbe
   return { number, isNew: true }
 }
 
-/** Reads the end over GitHub's own API; Reports come from the ledger. */
-export async function readEnd(operate: Operate, world: World, apiUrl: string, issue: number, reports: End['reports']): Promise<End> {
+/** Reads the end over GitHub's own API; Reports come from the ledger. `isItsOwn` chooses where a repository has several ends. */
+export async function readEnd(
+  operate: Operate,
+  world: World,
+  apiUrl: string,
+  issue: number,
+  reports: End['reports'],
+  isItsOwn: (pull: { body: string }) => boolean = () => true,
+): Promise<End> {
   const { token } = await operate('createToken', { login: world.issue.author }).then((made) =>
     typeof made === 'string' ? { token: made } : made,
   )
@@ -95,11 +102,13 @@ export async function readEnd(operate: Operate, world: World, apiUrl: string, is
     state: 'open' | 'closed'
     draft: boolean
   }
-  const pulls = (await get('pulls?state=all&per_page=100')) as Pull[]
+  const pulls: Pull[] = []
+  for (let page = 1; pulls.length === (page - 1) * 100; page++)
+    pulls.push(...((await get(`pulls?state=all&per_page=100&page=${page}`)) as Pull[]))
   return {
     agent: `${world.app.slug}[bot]`,
     issue: { number: issue, comments: comments.map(({ user, body }): Comment => ({ author: user.login, body })) },
-    pullRequests: await Promise.all(pulls.map(readPull)),
+    pullRequests: await Promise.all(pulls.filter(isItsOwn).map(readPull)),
     reports,
   }
 

@@ -33,7 +33,7 @@ export interface Observed {
 /** All but the processes, which are counted when everything is stopped. */
 export async function invariants(given: Observed): Promise<Invariant[]> {
   const { db, operate, issues } = given
-  const { deliveries }: { deliveries: { guid: string }[] } = await operate('state')
+  const { deliveries }: { deliveries: { guid: string }[] } = await steadily(() => operate('state'))
   const stored = await steadily(() => db.selectFrom('delivery').select(['guid', 'state', 'transport']).execute())
   const ends = await Promise.all(issues.map((issue) => endOf(given, issue)))
   const bodies = ends.flatMap(({ all, end }) => all.filter(({ author }) => author === end.agent).map(({ body }) => body))
@@ -96,18 +96,13 @@ async function endOf({ db, operate, apiUrl }: Observed, issue: number) {
   )
   const hosts = await steadily(() => db.selectFrom('outbox').select('key').where('session', 'is', null).execute())
   const hostMarkers = hosts.map(({ key }) => markerLine(key))
-  const read = await readEnd(
-    operate,
-    world,
-    apiUrl,
-    issue,
-    reports.map(({ status, number }) => ({ status, pullRequest: number })),
-  )
+  const told = reports.map(({ status, number }) => ({ status, pullRequest: number }))
+  const isItsOwn = ({ body }: { body: string }) => new RegExp(`Fixes #${issue}\\b`).test(body)
+  const read = await steadily(() => readEnd(operate, world, apiUrl, issue, told, isItsOwn))
   const all = read.issue.comments
   const end: End = {
     ...read,
     issue: { number: issue, comments: all.filter(({ body }) => !hostMarkers.some((marker) => body.includes(marker))) },
-    pullRequests: read.pullRequests.filter(({ body }) => new RegExp(`Fixes #${issue}\\b`).test(body)),
   }
   const acknowledged = all.filter(({ author, body }) => author === end.agent && body.includes('I will find out why')).length
   return { end, all, acknowledged }

@@ -9,12 +9,12 @@ import type { Mark } from '../../core/ticket/scope.ts'
 import { type Database, transaction } from '../../ledger/database.ts'
 import { recordCommand } from '../../ledger/pauses.ts'
 import { world } from '../../rehearsal/scenarios/fix-failing-test.ts'
-import type { Operate } from '../../rehearsal/stage.ts'
+import { type Operate, openIssue as openStagedIssue } from '../../rehearsal/stage.ts'
 
 const repository = world.repository.fullName
 const [person] = world.people
 
-/** Until it works; the services die under it. Gives up after a minute, with the last error. */
+/** Until it works: the services die under it, and a connection that was kept may be closed just then. Gives up after a minute, with the last error. */
 export async function steadily<Result>(work: () => Promise<Result>): Promise<Result> {
   for (const until = Date.now() + 60_000; ; await sleep(200)) {
     try {
@@ -27,14 +27,17 @@ export async function steadily<Result>(work: () => Promise<Result>): Promise<Res
 
 /** The scenario's issue again, under another title. */
 export async function openIssue(operate: Operate, nth: number): Promise<number> {
-  const { author, title, body } = world.issue
-  const { number } = await operate('openIssue', { repository, as: author, title: `${title} (${nth})`, body })
-  return number
+  const issue = { ...world.issue, title: `${world.issue.title} (${nth})` }
+  return (await steadily(() => openStagedIssue(operate, { ...world, issue }))).number
 }
 
 /** No word to the agent: the Ticket takes note and goes on. */
 export async function followUp(operate: Operate, issue: number, nth: number): Promise<void> {
-  await operate('comment', { repository, number: issue, as: person!.login, body: `The README is right, by the way (${nth}).` })
+  const body = `The README is right, by the way (${nth}).`
+  await steadily(async () => {
+    const { comments }: { comments: { body: string }[] } = await operate('state')
+    if (!comments.some((comment) => comment.body === body)) await operate('comment', { repository, number: issue, as: person!.login, body })
+  })
 }
 
 export interface Hold {
@@ -101,7 +104,7 @@ const PATIENCE_MS = 20_000
  */
 export async function redeliverMissed(db: Database, operate: Operate, { apiUrl, auth }: GithubSettings): Promise<string | null> {
   if (auth.kind !== 'app') throw new Error('only an app has a deliveries log')
-  const { deliveries }: { deliveries: Delivered[] } = await operate('state')
+  const { deliveries }: { deliveries: Delivered[] } = await steadily(() => operate('state'))
   const settled = new Set(deliveries.filter(({ progress, status }) => progress !== 'done' || status === 'OK').map(({ guid }) => guid))
   const fetched = await steadily(() => db.selectFrom('delivery').select('guid').execute())
   for (const { guid } of fetched) settled.add(guid)

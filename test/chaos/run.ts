@@ -106,7 +106,7 @@ async function run({ kills, seed, until, folder, say, closers }: Run): Promise<I
       }
       case 'fault':
         say(`GitHub will: ${JSON.stringify(deed.rule)}`)
-        return operate('setFaults', { rules: [deed.rule] })
+        return steadily(() => operate('setFaults', { rules: [deed.rule] }))
       case 'pause': {
         const busy = await busyScopes(db)
         const scope = deed.everything ? 'all' : busy[Math.floor(deed.pick * busy.length)]!
@@ -135,7 +135,7 @@ async function run({ kills, seed, until, folder, say, closers }: Run): Promise<I
     for (const each of held) each.deeds -= 1
     await lift(held.filter(({ deeds }) => deeds < 0))
   }
-  await operate('setFaults', { rules: [] })
+  await steadily(() => operate('setFaults', { rules: [] }))
   await lift([...held])
 
   say(`no more kills; ${issues.length} issues are brought to their end`)
@@ -186,7 +186,7 @@ async function unfinishedIssues(db: Database, issues: readonly number[]): Promis
 
 /** What is on its way still: events that the ledger has not decided, and rows that nobody has read or sent. */
 async function notYet(db: Database, operate: (deed: string) => Promise<{ deliveries: { guid: string }[] }>): Promise<string[]> {
-  const { deliveries } = await operate('state')
+  const { deliveries } = await steadily(() => operate('state'))
   const decided = await steadily(() => db.selectFrom('delivery').select('guid').where('state', '!=', 'pending').execute())
   const unread = await steadily(() =>
     db.selectFrom('inbox').select('address').where('session', 'is', null).where('dropped', 'is', null).execute(),
@@ -205,7 +205,7 @@ function startRedelivering(once: () => Promise<string | null>, say: (line: strin
   const stopping = new AbortController()
   const loop = async () => {
     while (!stopping.signal.aborted) {
-      const outcome = await once()
+      const outcome = await once().catch((error) => `deliveries cannot be asked for again now: ${error}`)
       if (outcome) say(outcome)
       await sleep(1_000)
     }

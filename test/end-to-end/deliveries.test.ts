@@ -21,8 +21,9 @@ test('[M2] [F103] [F108] one delivery ten times at once, and its body under five
 
   expect(faultsOf(expected, await house.end(issue))).toEqual([])
   const { db } = house.ledger
-  const stored = await db.selectFrom('delivery').select(['guid', 'state', 'reason']).where('event', '=', 'issues').execute()
-  expect(stored).toHaveLength(6)
+  const stored = await db.selectFrom('delivery').select(['guid', 'transport', 'state', 'reason']).where('event', '=', 'issues').execute()
+  // GitHub's own log may have told of the original too
+  expect(stored.filter(({ transport }) => transport === 'webhook')).toHaveLength(6)
   expect(stored.filter(({ state }) => state === 'normalised')).toHaveLength(1)
   for (const { reason } of stored.filter(({ state }) => state === 'ignored')) expect(reason).toContain('taken in before')
   expect(await db.selectFrom('candidate').select('id').execute()).toHaveLength(1)
@@ -44,7 +45,7 @@ test('[F009] [F011] [F012] what is unsigned or broken is refused and leaves no r
   for (const [what, sent, status] of broken) expect({ what, status: (await post(house, { body: sent })).status }).toEqual({ what, status })
   expect((await post(house, { body, secret: 'another secret' })).status).toBe(401)
   const { db } = house.ledger
-  expect(await db.selectFrom('delivery').select('id').execute()).toEqual([])
+  expect(await db.selectFrom('delivery').select('id').where('transport', '=', 'webhook').execute()).toEqual([])
 
   expect((await post(house, { body })).status).toBe(202)
   await eventually('the good one becomes a candidate', () => db.selectFrom('candidate').select('id').executeTakeFirst())
