@@ -18,7 +18,7 @@ import { showBlocked } from '../ledger/tickets.ts'
 import { type Address, QUEUES, type StepResult, workspaceQueue } from '../workflows/protocol.ts'
 import type { Deps } from './deps.ts'
 import { settleUncertain } from './effects/settle.ts'
-import { judgeFailure } from './model/failure.ts'
+import { BrokenAnswer, judgeFailure } from './model/failure.ts'
 import { type ModelAnswer, type OfferedTool, streamAnswer } from './model/stream.ts'
 import { promptInput } from './prompt-input.ts'
 import { type SessionGround, standOnGround } from './session-ground.ts'
@@ -257,7 +257,7 @@ async function failed(deps: Deps, { at, view, request }: Asked, error: unknown, 
     throw running.signal.reason
   }
   const failure = judgeFailure(error, deps.now())
-  await closeRequest(deps.db, request, { outcome: 'failed', error: failure.message })
+  await closeRequest(deps.db, request, { outcome: 'failed', error: failure.message, ...(error instanceof BrokenAnswer ? error.usage : {}) })
   deps.log.warn({ session: view.session, request, failure }, 'a model request failed')
   switch (failure.kind) {
     case 'overflow':

@@ -22,8 +22,8 @@ const GATED: readonly Nature[] = ['work', 'once', 'effect']
 export async function runTool(deps: Deps, at: CallAddress, signal: AbortSignal): Promise<CallResult> {
   const begun = await beginCall(deps.db, at)
   if ('outcome' in begun) return begun
-  const { tool, input, fault, role, ticket, again } = begun.begun
-  const answer = fault === null ? await run(definitionOf(tool, role), { deps, at, input, role, ticket, again, signal }) : { refused: fault }
+  const { tool, input, fault, role, ticket } = begun.begun
+  const answer = fault === null ? await run(definitionOf(tool, role), { deps, at, input, role, ticket, signal }) : { refused: fault }
   // cut off: no result is stored, so the call runs again after the hold, or ends as interrupted if it must not
   signal.throwIfAborted()
   const result: { text: string; outcome: CallOutcome } =

@@ -20,8 +20,6 @@ export interface BegunCall {
   fault: string | null
   role: 'main' | 'executor' | 'subagent'
   ticket: number | null
-  /** It was begun before: what it does outside may have happened. */
-  again: boolean
 }
 
 export type Begun = { begun: BegunCall } | { outcome: 'done' | 'closed' } | { outcome: 'paused'; holds: Mark[] }
@@ -58,7 +56,7 @@ export function beginCall(db: Database, at: CallAddress): Promise<Begun> {
     }
     await tx.updateTable('toolCall').set({ startedAt: sql<Date>`coalesce(started_at, now())` }).where(isCall(at)).execute()
     const { tool, input, fault, role, ticket } = row
-    return { begun: { tool, input, fault, role, ticket, again: row.startedAt !== null } }
+    return { begun: { tool, input, fault, role, ticket } }
   })
 }
 

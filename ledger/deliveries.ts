@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import { sql } from 'kysely'
 import type { Source } from '../core/routing/trigger.ts'
+import { endAlarm } from './alarms.ts'
 import type { Database } from './database.ts'
 
 export interface NewDelivery {
@@ -124,6 +125,7 @@ export async function settleDelivery(db: Database, id: number, state: 'normalise
     .where('id', '=', id)
     .where('state', '=', 'pending')
     .execute()
+  await endAlarm(db, 'intake', `delivery ${id}`)
 }
 
 /** How far the Source's own log of its deliveries was read (spec M3). */

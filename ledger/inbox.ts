@@ -53,6 +53,7 @@ export async function leaseWakes(db: Database, limit: number): Promise<{ address
       select address from inbox
       where session is null and dropped is null and next_signal_at <= now()
         and not exists (select from pause where scope in (inbox.address, 'all') and held)
+        and not exists (select from ticket where 'ticket-' || ticket.id = inbox.address and ticket.state = 'closed')
       group by address
       order by min(next_signal_at)
       limit ${limit}

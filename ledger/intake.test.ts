@@ -241,3 +241,26 @@ test('deliveries of one place are offered one after another, and a postponed one
   await postponeDelivery(ledger.db, first[0]!, 'GitHub is down')
   expect(await pendingDeliveries(ledger.db, 'feishu', 10)).toHaveLength(1)
 })
+
+test('[R3, P5] a fact that races with the close of its Ticket leaves nothing to wake a closed Ticket, 20 times', async () => {
+  for (let round = 0; round < 20; round++) {
+    const number = 2_000 + round
+    const { ticket } = await started(ledger.db, number)
+    const fact = {
+      number,
+      kind: 'fact' as const,
+      event: 'issues.labeled',
+      object: `issue:${number}`,
+      key: `issue:${number}/labeled`,
+      addressesAgent: false,
+    }
+    await Promise.all([
+      hear(ledger.db, fact),
+      transaction(ledger.db, (tx) =>
+        recordCommand(tx, { kind: 'close', scope: `ticket-${ticket}`, actor: 'lin', transport: 'cli', reason: 'enough' }),
+      ),
+    ])
+    const open = (await inboxOf(`ticket-${ticket}`)).filter(({ session, dropped }) => session === null && dropped === null)
+    expect(open).toEqual([])
+  }
+})

@@ -6,6 +6,7 @@ import { sql } from 'kysely'
 import { type Decision, decide } from '../core/routing/decide.ts'
 import type { NormalisedTrigger } from '../core/routing/trigger.ts'
 import { ticketScope } from '../core/ticket/scope.ts'
+import { endAlarm } from './alarms.ts'
 import { openCandidate } from './candidates.ts'
 import { executeChatCommand, tellOutsider, tellPaused } from './chat-commands.ts'
 import type { Tx } from './database.ts'
@@ -50,6 +51,7 @@ export async function takeIn(
     if (typeof result === 'string') known.push(result)
     else taken.push(result)
   }
+  await endAlarm(tx, 'intake', `delivery ${delivery}`)
   await tx
     .updateTable('delivery')
     .set({ state: taken.length > 0 ? 'normalised' : 'ignored', reason: known.join('; ') || null, settledAt: sql<Date>`now()` })
@@ -175,16 +177,16 @@ async function subscribers(tx: Tx, thread: number, role: 'owner' | 'context'): P
   return rows.map(({ id }) => id)
 }
 
-/** Live Tickets whose pull request, branch, commit or review thread the fact is about (spec P5). */
+/** Live Tickets whose pull request, branch, commit or review thread the fact is about (spec P5), held in place like subscribers. */
 async function concerned(tx: Tx, { concerns }: NormalisedTrigger, repository: number, thread: number): Promise<number[]> {
   const { rows } = await sql<{ ticket: number }>`
-    select distinct ticket.id as ticket from ticket
+    select ticket.id as ticket from ticket
     where ticket.state <> 'closed' and ticket.id in (
       select ticket from pull_request where repository = ${repository} and number = any(${concerns.pullRequests}::int[])
       union select ticket from pull_request where repository = ${repository} and branch = any(${concerns.branches}::text[])
       union select ticket from push where repository = ${repository} and sha = any(${concerns.commits}::text[])
       union select ticket from subscription where thread = ${thread} and role = 'owner' and ended_at is null
-    ) order by 1`.execute(tx)
+    ) order by ticket.id for share of ticket`.execute(tx)
   return rows.map(({ ticket }) => ticket)
 }
 

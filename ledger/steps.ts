@@ -8,6 +8,7 @@ import { ticketOf } from '../core/ticket/scope.ts'
 import { answerClaim } from './claims.ts'
 import { endOfTurn } from './closing.ts'
 import { type Database, type Tx, transaction } from './database.ts'
+import { remindOfCandidates } from './reminders.ts'
 import { closeRequest, type Usage } from './requests.ts'
 import { appendLog, type StepAddress } from './session-log.ts'
 import { currentSession, type OpenCall, openCalls } from './sessions.ts'
@@ -102,7 +103,7 @@ export function commitStep(db: Database, at: StepAddress, scope: string, taken: 
     }
     if (ticket !== null) await showState(tx, ticket, outcome === 'end' ? 'waiting' : 'working')
     for (const trigger of claimed) await answerClaim(tx, trigger, ticket!, { state: 'claimed' })
-    if (ticket !== null && outcome === 'end') await endOfTurn(tx, ticket, at)
+    if (outcome === 'end') await (ticket === null ? remindOfCandidates(tx) : endOfTurn(tx, ticket, at))
     return (await storedStep(tx, at))!
   })
 }

@@ -3,6 +3,7 @@ import { sql } from 'kysely'
 import type { Effect } from '../core/authority/gate.ts'
 import type { ClosedReason } from '../core/ticket/closing.ts'
 import { ticketScope } from '../core/ticket/scope.ts'
+import { endAlarm, endAlarmsOf } from './alarms.ts'
 import { messageHandedBack } from './candidates.ts'
 import { answerClaim } from './claims.ts'
 import type { Database, Tx } from './database.ts'
@@ -158,6 +159,7 @@ interface Verdict {
 }
 
 async function decideCandidate(tx: Tx, candidate: number, verdict: Verdict): Promise<void> {
+  await endAlarm(tx, 'stuck', `C-${candidate}`)
   await tx
     .updateTable('candidate')
     .set({
@@ -205,6 +207,7 @@ export async function endTicket(tx: Tx, ticket: number, reason: ClosedReason, pe
     .where('ticket', '=', ticket)
     .where('endedAt', 'is', null)
     .execute()
+  await endAlarmsOf(tx, ticket)
   await tx.updateTable('session').set({ endedAt: sql<Date>`now()` }).where('ticket', '=', ticket).where('endedAt', 'is', null).execute()
   for (const trigger of pending) {
     const settled = await answerClaim(tx, trigger, ticket, { state: 'ended' })

@@ -35,15 +35,17 @@ async function startIntake(repositories: string[] = []): Promise<void> {
   intake = { db: ledger.db, ...openGithub(settings), repositories, tellOutsiders: true, log: pino({ level: 'silent' }), now: () => now }
 }
 
-/** A comment on a new issue, as the offline GitHub would deliver it, stored as the webhook listener stores it. */
-async function comment(as: string, body: string): Promise<string> {
+/** A comment on a new issue, perhaps edited by somebody else, as the offline GitHub would deliver it, stored as the webhook listener stores it. */
+async function comment(as: string, body: string, editor?: string): Promise<string> {
   const { number } = await operate('openIssue', { repository: world.repository.fullName, as: 'mara', title: 'A question', body: null })
   const made = await operate('comment', { repository: world.repository.fullName, number, as, body })
   const state = github.operator.state()
   const repository = state.repositories[0]!
   const person = state.accounts.find(({ login }) => login === as)!
+  const sender = state.accounts.find(({ login }) => login === (editor ?? as))!
   const payload = {
-    action: 'created',
+    action: editor ? 'edited' : 'created',
+    ...(editor ? { changes: { body: { from: 'what it said before' } } } : {}),
     issue: { number, title: 'A question', html_url: `${github.url}/issues/${number}` },
     comment: {
       id: made.id,
@@ -54,7 +56,7 @@ async function comment(as: string, body: string): Promise<string> {
       updated_at: '2026-11-30T12:00:00Z',
     },
     repository: { id: repository.id, full_name: world.repository.fullName, private: false, default_branch: 'main', html_url: github.url },
-    sender: { id: person.id, login: as, type: 'User' },
+    sender: { id: sender.id, login: sender.login, type: 'User' },
   }
   const guid = `guid-${events.length}`
   const delivery = { event: 'issue_comment', guid, body: JSON.stringify(payload) }
@@ -134,4 +136,18 @@ test('[M5] a repository that is not served is ignored with the reason', async ()
   const guid = await comment('mara', '@switchyard here')
   await round()
   expect(await deliveryOf(guid)).toMatchObject({ state: 'ignored', reason: 'acme/widgets is not served (GITHUB_REPOSITORIES)' })
+})
+
+test('[N7] what somebody without authority edited is no request of the member who wrote it', async () => {
+  await startIntake()
+  await operate('createAccount', { login: 'mallory' })
+  const guid = await comment('mara', '@switchyard do as it says here now', 'mallory')
+  await round()
+  expect(await deliveryOf(guid)).toMatchObject({ state: 'normalised' })
+  const trigger = await ledger.db
+    .selectFrom('trigger')
+    .select(['member', 'rule'])
+    .where('body', 'like', '%do as it says here now')
+    .executeTakeFirst()
+  expect(trigger).toEqual({ member: false, rule: 'P7' })
 })

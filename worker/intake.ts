@@ -6,8 +6,8 @@ import type { Logger } from 'pino'
 import type { GithubClient } from '../channels/github/client.ts'
 import { normalise } from '../channels/github/normalise.ts'
 import { parseExact } from '../channels/github/payload.ts'
-import type { AgentIdentity, NormalisedTrigger } from '../core/routing/trigger.ts'
-import { endAlarm, raiseAlarm } from '../ledger/alarms.ts'
+import type { AgentIdentity, Author, NormalisedTrigger } from '../core/routing/trigger.ts'
+import { raiseAlarm } from '../ledger/alarms.ts'
 import { type Database, transaction } from '../ledger/database.ts'
 import { ignoreDelivery, type PendingDelivery, pendingDeliveries, postponeDelivery } from '../ledger/deliveries.ts'
 import { type Judged, takeIn } from '../ledger/intake.ts'
@@ -32,13 +32,12 @@ export async function takeInPending(intake: Intake, signal: AbortSignal): Promis
     if (signal.aborted) break
     try {
       await takeInOne(intake, delivery)
-      if (delivery.tries > 0) await endAlarm(intake.db, 'intake', `delivery ${delivery.id}`)
       settled += 1
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error)
       intake.log.warn({ err: error, delivery: delivery.id, tries: delivery.tries }, 'a delivery cannot be decided yet')
       await postponeDelivery(intake.db, delivery, reason)
-      if (delivery.tries === 8)
+      if (delivery.tries >= 8)
         await raiseAlarm(intake.db, 'intake', `delivery ${delivery.id}`, `cannot be decided and holds back its place: ${reason}`)
     }
   }
@@ -66,17 +65,29 @@ async function judge(intake: Intake, agent: AgentIdentity, trigger: NormalisedTr
   const repository = await repositoryRow(intake.db, place.source, place.repository)
   const row = await accountRow(intake.db, author)
   const self = author.id === agent.id || (author.viaApp !== null && author.viaApp === agent.appId)
-  return { trigger, repository, author: row, self, member: !self && (await isMember(intake, trigger, row, repository)) }
+  const member =
+    !self && (await isMember(intake, trigger, author, repository)) && (await isMember(intake, trigger, editorOf(trigger), repository))
+  return { trigger, repository, author: row, self, member }
+}
+
+/** Of what somebody else edited, the weaker of both authorities holds (spec N7). */
+function editorOf({ author, facts }: NormalisedTrigger): Author {
+  if (facts.editor === undefined) return author
+  const kind = facts.editorKind === 'user' ? 'user' : 'unknown'
+  return {
+    source: author.source,
+    id: facts.editor === 'unknown' ? null : facts.editor,
+    login: facts.editorLogin ?? 'unknown',
+    kind,
+    viaApp: null,
+  }
 }
 
 /** A person with write permission (spec Q1); nobody who writes through an app (N2), no bot, no deleted account. */
-async function isMember(
-  intake: Intake,
-  { author, place, kind }: NormalisedTrigger,
-  account: number | null,
-  repository: number,
-): Promise<boolean> {
-  if (kind !== 'message' || account === null || author.kind !== 'user' || author.viaApp !== null) return false
+async function isMember(intake: Intake, { place, kind }: NormalisedTrigger, author: Author, repository: number): Promise<boolean> {
+  if (kind !== 'message') return false
+  const account = await accountRow(intake.db, author)
+  if (account === null || author.kind !== 'user' || author.viaApp !== null) return false
   const now = intake.now()
   const known = await knownPermission(intake.db, account, repository, now)
   if (known) return mayWrite(known)

@@ -25,12 +25,11 @@ export interface WorkersGiven {
   temporal: TemporalAt
   deps: Deps
   log: Logger
-  /** How many activities of a kind run at the same time. */
-  concurrency?: Partial<Record<keyof typeof CONCURRENCY, number>>
   /** 0 in tests: every workflow task replays its history. */
   maxCachedWorkflows?: number
 }
 
+/** How many activities of a kind run at the same time. */
 const CONCURRENCY = { ledger: 20, model: 50, channel: 20, workspace: 20 } as const
 
 /** How long running activities may go on after a stop before they are cut off. */
@@ -58,7 +57,7 @@ function installLoggers(log: Logger): void {
   })
 }
 
-export async function startWorkers({ temporal, deps, log, concurrency, maxCachedWorkflows = 500 }: WorkersGiven): Promise<RunningWorkers> {
+export async function startWorkers({ temporal, deps, log, maxCachedWorkflows = 500 }: WorkersGiven): Promise<RunningWorkers> {
   installLoggers(log)
   const connection = await NativeConnection.connect({ address: temporal.address, ...temporal.security })
   try {
@@ -71,7 +70,7 @@ export async function startWorkers({ temporal, deps, log, concurrency, maxCached
     } as const
     const activities = { ...createActivities(deps) }
     const activityWorker = (taskQueue: string, kind: keyof typeof CONCURRENCY) =>
-      Worker.create({ ...common, taskQueue, activities, maxConcurrentActivityTaskExecutions: concurrency?.[kind] ?? CONCURRENCY[kind] })
+      Worker.create({ ...common, taskQueue, activities, maxConcurrentActivityTaskExecutions: CONCURRENCY[kind] })
     const workers = await Promise.all([
       Worker.create({
         ...common,

@@ -11,11 +11,14 @@ export interface CommentPlace {
   reviewComment: string | null
 }
 
+/** Our clock and GitHub's may differ; looking further back costs a page. */
+const CLOCKS_APART_MS = 60 * 60_000
+
 export const comment: EffectKind = {
   async find({ github, row }: EffectAt): Promise<Landed | null> {
     const { repository, number, reviewComment } = row.payload as unknown as CommentPlace
     const { id: authorId } = await github.identity()
-    const since = new Date(row.createdAt.getTime() - 2 * 60_000)
+    const since = new Date(row.createdAt.getTime() - CLOCKS_APART_MS)
     const search = { number, marker: markerLine(row.key), authorId, since, ...(reviewComment === null ? {} : { reviewComment }) }
     const found = await github.client.findCommentByMarker(repository, search)
     return found && { externalId: found.id, url: found.url }

@@ -2,7 +2,9 @@
  * What a failed model request means (design §4, spec O2). An outage, a rate limit or an overload is waited out without end; a
  * refused key, an unknown model or refused content blocks the Session; an overflow is a limit, not a failure.
  */
+
 import { AISDKError, APICallError, InvalidResponseDataError, LoadAPIKeyError, NoSuchModelError } from 'ai'
+import type { Usage } from '../../ledger/requests.ts'
 
 export type ModelFailure =
   /** Try again, after `retryAfterMs` if the provider named a time. */
@@ -13,7 +15,10 @@ export type ModelFailure =
   | { kind: 'unknown'; message: string }
 
 /** The answer broke off: no finish reason came, or no words and no calls. */
-export class BrokenAnswer extends Error {}
+export class BrokenAnswer extends Error {
+  /** What had been paid for when it broke off, as far as the provider told. */
+  usage: Partial<Usage> = {}
+}
 /** The provider streamed an answer only to say that it refuses the content. */
 export class RefusedContent extends Error {}
 

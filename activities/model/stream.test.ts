@@ -114,7 +114,7 @@ test.each<[string, (response: ServerResponse) => void]>([
   ['ended without a finish reason', (response) => void events(response, [chunk({ content: 'It sa' })]).end()],
   ['whose connection broke', (response) => void events(response, [chunk({ content: 'It sa' })]).socket!.destroySoon()],
   ['whose connection was reset before a word', (response) => void events(response, []).socket!.resetAndDestroy()],
-  ['that says nothing', (response) => done(response, finish('stop'))],
+  ['that says nothing for want of length', (response) => done(response, finish('length'))],
   ['that is no event at all', (response) => void events(response, []).end()],
   [
     'with an error in the middle',
@@ -127,6 +127,10 @@ test.each<[string, (response: ServerResponse) => void]>([
   ],
 ])('[O2] an answer %s is asked for again', async (_, answer) => {
   expect(await failureOf(answer)).toMatchObject({ kind: 'outage' })
+})
+
+test('an empty answer that stopped by itself ends the turn', async () => {
+  expect(await answerTo((response) => done(response, finish('stop')))).toMatchObject({ text: '', calls: [], finishReason: 'stop' })
 })
 
 test.each(['deepseek', 'anthropic', 'openai'] as const)('[O2] an empty answer of %s is asked for again', async (provider) => {

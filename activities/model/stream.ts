@@ -89,13 +89,19 @@ export async function streamAnswer({ model, system, messages, tools, signal }: M
     }
     if (answer.finishReason === 'content-filter') throw new RefusedContent('the provider refused the content of the conversation')
     if (!WHOLE.includes(answer.finishReason)) {
-      throw new BrokenAnswer('the answer ended without saying why; it may be cut')
+      throw broken(answer, 'the answer ended without saying why; it may be cut')
     }
-    if (answer.text === '' && answer.calls.length === 0) throw new BrokenAnswer(`the model answered nothing (${answer.finishReason})`)
+    // with nothing more to say a model ends its turn so; any other reason means that words are missing
+    const isEmpty = answer.text === '' && answer.calls.length === 0
+    if (isEmpty && answer.finishReason !== 'stop') throw broken(answer, `the model answered nothing (${answer.finishReason})`)
     return answer
   } finally {
     clearTimeout(timer)
   }
+}
+
+function broken({ usage }: ModelAnswer, message: string): BrokenAnswer {
+  return Object.assign(new BrokenAnswer(message), { usage })
 }
 
 function toolSet(tools: readonly OfferedTool[]): ToolSet {

@@ -9,8 +9,6 @@ export interface ToolCall {
   input: Record<string, unknown>
   role: BegunCall['role']
   ticket: number | null
-  /** It was begun before: what it does outside may have happened. */
-  again: boolean
   signal: AbortSignal
 }
 

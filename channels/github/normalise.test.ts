@@ -327,8 +327,15 @@ describe('edits and deletions', () => {
 
   test("[N7] who edited another's words is told, since the weaker authority holds", () => {
     const payload = { ...edit('a', 'b'), sender: noah }
-    expect(one('issue_comment', payload)).toMatchObject({ author: { id: '5' }, facts: { editor: '6', editorLogin: 'noah' } })
-    expect(one('issue_comment', { ...edit('a', 'b'), sender: undefined }).facts).toEqual({ editor: 'unknown', editorLogin: 'ghost' })
+    expect(one('issue_comment', payload)).toMatchObject({
+      author: { id: '5' },
+      facts: { editor: '6', editorLogin: 'noah', editorKind: 'user' },
+    })
+    expect(one('issue_comment', { ...edit('a', 'b'), sender: undefined }).facts).toEqual({
+      editor: 'unknown',
+      editorLogin: 'ghost',
+      editorKind: 'unknown',
+    })
   })
 
   test('[F040] a deletion is a fact about the same object, and carries no words', () => {

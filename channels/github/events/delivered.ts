@@ -188,7 +188,7 @@ export function message(given: Delivered, told: Told, { author, text, before, as
 /** Who edited another's words: the weaker of both authorities holds (spec N7). */
 function editor({ action, sender }: Delivered, author: Author): Record<string, string> {
   if (action !== 'edited' || (sender.id !== null && sender.id === author.id)) return {}
-  return { editor: sender.id ?? 'unknown', editorLogin: sender.login }
+  return { editor: sender.id ?? 'unknown', editorLogin: sender.login, editorKind: sender.kind }
 }
 
 type Words = Pick<
