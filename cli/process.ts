@@ -5,13 +5,14 @@
  */
 import { pino } from 'pino'
 import type { Settings } from '../core/deployment/settings.ts'
+import { type Closer, closeAll } from '../worker/close-all.ts'
 import { takeHome } from '../worker/embedded/home.ts'
 import { homeFolder, readEnvironment, readSettings } from '../worker/environment.ts'
 import { hostName } from '../worker/host.ts'
 import { type Part, startProgram } from '../worker/program.ts'
 import { prepareTemporal } from '../worker/services.ts'
 import { configuredTemporal, type TemporalAt } from '../worker/temporal.ts'
-import { databaseAnswers } from './ledger.ts'
+import { databaseAnswers, databaseProblem } from './ledger.ts'
 import { openSandbox } from './sandbox.ts'
 import { complain, type ExitCode, faultsText } from './terminal.ts'
 
@@ -20,20 +21,32 @@ const PATIENCE_MS = 15_000
 
 export async function runPart(part: Part): Promise<ExitCode> {
   const stopping = stopSignal()
-  const closers: (() => Promise<unknown> | unknown)[] = []
+  const closers: Closer[] = []
+  const code = await runUntilEnd(part, stopping, closers)
+  try {
+    await closeAll(closers)
+    return code
+  } catch (error) {
+    complain(`not everything of the ${part} ended as it should: ${(error as Error).message}`)
+    return 1
+  }
+}
+
+async function runUntilEnd(part: Part, stopping: AbortSignal, closers: Closer[]): Promise<ExitCode> {
+  let databaseUrl: string | null = null
   try {
     const configured = configuredFor(part)
     if ('problem' in configured) {
       complain(configured.problem)
       return 1
     }
+    databaseUrl = configured.databaseUrl
     return await run(part, configured, stopping, closers)
   } catch (error) {
     if (stopping.aborted) return 0
-    complain(error instanceof Error ? error.message : String(error))
+    const problem = databaseUrl === null ? null : databaseProblem(error, databaseUrl)
+    complain(problem ?? (error instanceof Error ? error.message : String(error)))
     return 1
-  } finally {
-    for (const close of closers.reverse()) await close()
   }
 }
 
@@ -61,7 +74,7 @@ function configuredFor(part: Part): Configured | { problem: string } {
   }
 }
 
-async function run(part: Part, given: Configured, stopping: AbortSignal, closers: (() => unknown)[]): Promise<ExitCode> {
+async function run(part: Part, given: Configured, stopping: AbortSignal, closers: Closer[]): Promise<ExitCode> {
   const { settings, databaseUrl, temporal } = given
   const say = (line: string) => process.stderr.write(`switchyard: ${line}\n`)
   // a server stores deliveries whether Temporal answers or not, and answers 503 until the ledger takes them
@@ -90,6 +103,7 @@ async function run(part: Part, given: Configured, stopping: AbortSignal, closers
     log: pino({ level: settings.logLevel }, pino.destination({ dest: 1, sync: false })),
   })
   closers.push(program.stop)
+  stopping.throwIfAborted() // a signal during the start is no event any more for who listens from here on
   const { servers } = program
   say(
     servers

@@ -3,7 +3,7 @@
  * rehearsal is staged and one issue comes in through the public webhook address.
  */
 import { randomBytes } from 'node:crypto'
-import { mkdirSync, rmSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { pino } from 'pino'
 import type { GithubSettings, ModelSettings, Settings } from '../core/deployment/settings.ts'
@@ -12,17 +12,22 @@ import { expected as fixExpected, fixFailingTest, world as fixWorld } from '../r
 import { expected as secondExpected, secondServer, world as secondWorld } from '../rehearsal/scenarios/second-server.ts'
 import { type Expectation, faultsOf, type World } from '../rehearsal/scenarios/world.ts'
 import { openIssue, operateOver, pointHook, readEnd, setStage } from '../rehearsal/stage.ts'
+import { type Closer, closeAll } from '../worker/close-all.ts'
 import { takeHome } from '../worker/embedded/home.ts'
 import { homeFolder, readSettings } from '../worker/environment.ts'
 import { hostName, remembered } from '../worker/host.ts'
 import { type Outside, startOutside } from '../worker/outside.ts'
 import { startProgram } from '../worker/program.ts'
 import { startServices } from '../worker/services.ts'
+import { databaseProblem } from './ledger.ts'
 import { follow } from './live/follow.ts'
 import { renderTicketEvents } from './live/render.ts'
 import { styleFor } from './live/style.ts'
 import { whatNext } from './live/what-next.ts'
+import { onceFolder, removeDeadRuns, removeRun } from './once.ts'
+import { LIMIT_MINUTES, rehearsalEnd } from './rehearsal.ts'
 import { openSandbox } from './sandbox.ts'
+import { complain, faultsText } from './terminal.ts'
 
 export interface StartOptions {
   /** End after the rehearsal, with 0 only if its end is correct. */
@@ -44,7 +49,7 @@ export async function start({ once = false, scenario = fixFailingTest.name }: St
   const began = performance.now()
   const say = (line: string) => console.log(`switchyard: ${line}`)
   const parsed = readSettings()
-  if ('faults' in parsed) return refuseFaults(parsed.faults)
+  if ('faults' in parsed) return refuse(faultsText(parsed.faults))
   const { settings } = parsed
   const rehearsal = REHEARSALS[scenario]
   if (!rehearsal) return refuse(`there is no scenario "${scenario}"; there are ${Object.keys(REHEARSALS).join(', ')}`)
@@ -58,18 +63,30 @@ export async function start({ once = false, scenario = fixFailingTest.name }: St
   process.once('disconnect', () => stopping.abort()) // npm, or whoever started us, is gone
   process.channel?.unref()
 
-  const closers: (() => Promise<unknown> | unknown)[] = []
+  const base = homeFolder(settings.home)
+  const home = once ? onceFolder(base, process.pid) : base
+  const closers: Closer[] = []
+  const code = await startIn({ settings, base, home, once, rehearsal, say, stopping: stopping.signal, closers, began })
+  if (closers.length > 1) say('stopping …')
   try {
-    const home = openHome(homeFolder(settings.home), once)
+    await closeAll(closers)
+    if (once && code !== 1) await removeRun(home)
+  } catch (error) {
+    return refuse(`not everything ended as it should: ${(error as Error).message}`)
+  }
+  if (once && code === 1 && existsSync(home)) say(`the state of this run is kept in ${home} until the next start`)
+  return code
+}
+
+async function startIn({ base, ...given }: Run & { base: string }): Promise<number> {
+  const { settings, home, say, stopping, closers } = given
+  try {
+    await removeDeadRuns(base, say)
     const lock = await takeHome(home, { patience: PATIENCE_MS })
     closers.push(() => lock.release())
-    return await run({ settings, home, once, rehearsal, say, stopping: stopping.signal, closers, began })
+    return await run(given)
   } catch (error) {
-    if (stopping.signal.aborted) return 130
-    return refuse(error instanceof Error ? error.message : String(error))
-  } finally {
-    if (closers.length > 1) say('stopping …')
-    for (const close of closers.reverse()) await close()
+    return stopping.aborted ? 130 : refuse(sentenceOf(error, settings, home))
   }
 }
 
@@ -80,7 +97,7 @@ interface Run {
   rehearsal: { world: World; expected: readonly Expectation[] }
   say: (line: string) => void
   stopping: AbortSignal
-  closers: (() => Promise<unknown> | unknown)[]
+  closers: Closer[]
   began: number
 }
 
@@ -109,6 +126,7 @@ async function run({ settings, home, once, rehearsal, say, stopping, closers, be
     log: openLog(settings, home),
   })
   closers.push(program.stop)
+  stopping.throwIfAborted() // a signal during the start is no event any more for who listens from here on
   const ledger = connect(services.databaseUrl, { size: 4, onLost: () => undefined })
   closers.push(ledger.close)
   say(`ready after ${((performance.now() - began) / 1000).toFixed(1)} s`)
@@ -119,7 +137,10 @@ async function run({ settings, home, once, rehearsal, say, stopping, closers, be
   const broken = Promise.race([
     services.died,
     ...(outside ? [outside.died.then((words) => `the rehearsal's outside world ended: ${words}`)] : []),
-    program.ended.then(() => 'the workers ended'),
+    program.ended.then(
+      () => 'the workers ended',
+      (error: Error) => `the workers gave up: ${error.message}`,
+    ),
   ])
   const stopped = new Promise<null>((resolve) => stopping.addEventListener('abort', () => resolve(null), { once: true }))
   if (!staged || !outside) return waitForEnd(stopped, broken)
@@ -130,15 +151,17 @@ async function run({ settings, home, once, rehearsal, say, stopping, closers, be
   closers.push(told.stop)
   const issue = await openIssue(operate, rehearsal.world)
   if (!issue.isNew) say('the rehearsal goes on where it was; its issue was opened before')
-  const done = finished(ledger.db, stopping)
-  const first = await Promise.race([done, broken, stopped])
-  if (first === null) return 130
+  const over = rehearsalEnd(ledger.db, stopping).then((end) => ({ end }))
+  const first = await Promise.race([over, broken, stopped])
+  if (first === null || stopping.aborted) return 130
   if (typeof first === 'string') return refuse(first)
   await told.stop()
+  if (first.end === 'quiet') complain('the work came to rest without a Report or an alarm')
+  if (first.end === 'too long') complain(`the rehearsal did not end within ${LIMIT_MINUTES} minutes, and is not waited for any longer`)
 
   const end = await readEnd(operate, rehearsal.world, outside.github.apiUrl, issue.number, await reportsOf(ledger.db))
   const faults = faultsOf(rehearsal.expected, end)
-  for (const fault of faults) console.error(`switchyard: the end is not right: ${fault}`)
+  for (const fault of faults) complain(`the end is not right: ${fault}`)
   const pull = await ledger.db.selectFrom('pullRequest').select(['url', 'ticket']).orderBy('id', 'desc').limit(1).executeTakeFirst()
   console.log(
     `\n${whatNext(
@@ -156,12 +179,13 @@ async function run({ settings, home, once, rehearsal, say, stopping, closers, be
     )}\n`,
   )
   if (once) {
+    const isRight = faults.length === 0 && first.end === 'told'
     say(
-      faults.length === 0
+      isRight
         ? 'the rehearsal ended as it should: the pull request exists, is correct and was reported'
         : 'the rehearsal did not end as it should',
     )
-    return faults.length === 0 ? 0 : 1
+    return isRight ? 0 : 1
   }
   return waitForEnd(stopped, broken)
 }
@@ -169,15 +193,6 @@ async function run({ settings, home, once, rehearsal, say, stopping, closers, be
 async function waitForEnd(stopped: Promise<null>, broken: Promise<string>): Promise<number> {
   const words = await Promise.race([stopped, broken])
   return words === null ? 0 : refuse(words)
-}
-
-/** A run that ends by itself starts from nothing, beside whatever else the state folder holds. */
-function openHome(home: string, once: boolean): string {
-  if (!once) return home
-  const fresh = join(home, 'once')
-  rmSync(fresh, { recursive: true, force: true })
-  mkdirSync(fresh, { recursive: true, mode: 0o711 })
-  return fresh
 }
 
 /** The rehearsal's webhook secret: the offline GitHub keeps it in its state, so it is kept here too. */
@@ -211,30 +226,6 @@ function tellStory(db: Database, stopping: AbortSignal): { stop(): Promise<void>
   }
 }
 
-/** The Ticket has reported its end, and nothing waits to be read: the story is told. */
-async function finished(db: Database, stopping: AbortSignal): Promise<true> {
-  while (!stopping.aborted) {
-    const last = await db
-      .selectFrom('report')
-      .select('status')
-      .where('status', 'in', ['done', 'cannot_complete', 'yielded'])
-      .limit(1)
-      .executeTakeFirst()
-    const unread = await db
-      .selectFrom('inbox')
-      .select('id')
-      .where('session', 'is', null)
-      .where('dropped', 'is', null)
-      .limit(1)
-      .executeTakeFirst()
-    const working = await db.selectFrom('ticket').select('id').where('state', '=', 'working').limit(1).executeTakeFirst()
-    const alarm = await db.selectFrom('alarm').select('id').where('endedAt', 'is', null).limit(1).executeTakeFirst()
-    if ((last || alarm) && !unread && !working) return true
-    await new Promise((resolve) => setTimeout(resolve, 200))
-  }
-  return true
-}
-
 async function reportsOf(db: Database) {
   const rows = await db
     .selectFrom('report')
@@ -245,14 +236,17 @@ async function reportsOf(db: Database) {
   return rows.map(({ status, number }) => ({ status, pullRequest: number }))
 }
 
-function refuse(sentence: string): number {
-  console.error(`switchyard: ${sentence}`)
-  return 1
+/** A database's error is told as what people can mend; one of the embedded database is not theirs to mend in DATABASE_URL. */
+function sentenceOf(error: unknown, { database }: Settings, home: string): string {
+  const { message, cause } = error instanceof Error ? error : new Error(String(error))
+  // other errors have causes too, which are not the database's
+  const origin = message.startsWith('DATABASE_URL: ') ? cause : error
+  const problem = databaseProblem(origin, database?.adminUrl ?? 'postgres://127.0.0.1')
+  if (problem === null) return message
+  return database ? problem : `the embedded Postgres does not serve (${message}): look into ${join(home, 'postgres.log')}`
 }
 
-function refuseFaults(faults: readonly { name: string; message: string }[]): number {
-  const width = Math.max(...faults.map(({ name }) => name.length))
-  console.error(`switchyard: ${faults.length} problem${faults.length === 1 ? '' : 's'} in the configuration`)
-  for (const { name, message } of faults) console.error(`  ${name.padEnd(width)}  ${message}`)
+function refuse(sentence: string): number {
+  complain(sentence)
   return 1
 }

@@ -16,6 +16,7 @@ import { createDeliveryStore } from '../ledger/deliveries.ts'
 import { createConfigurationReader } from '../ledger/revisions.ts'
 import { type Servers, startServers } from '../server/servers.ts'
 import { loadBuiltInTexts } from './built-in.ts'
+import { type Closer, closeAll } from './close-all.ts'
 import { startDispatcher } from './dispatcher.ts'
 import { type GithubAccess, openGithub } from './github.ts'
 import { takeInPending } from './intake.ts'
@@ -62,10 +63,8 @@ export function startProgram(given: ProgramGiven): Promise<Program>
 export async function startProgram({ parts = PARTS, ...given }: ProgramGiven & { parts?: readonly Part[] }): Promise<ProgramInPart> {
   const { log } = given
   const ledger = connect(given.databaseUrl, { onLost: (error) => log.debug({ err: error }, 'Postgres ended an idle connection') })
-  const closers: (() => Promise<unknown>)[] = [ledger.close]
-  const stop = async () => {
-    for (const close of closers.splice(0).reverse()) await close()
-  }
+  const closers: Closer[] = [ledger.close]
+  const stop = () => closeAll(closers)
   const here: Here = { given, ledger, github: given.github && openGithub(given.github) }
   try {
     const workers = parts.includes('worker') ? await openWorkers(here) : null
@@ -85,7 +84,8 @@ export async function startProgram({ parts = PARTS, ...given }: ProgramGiven & {
     if (servers) closers.push(servers.close)
     return { servers, ended: workers?.ended ?? never, stop }
   } catch (error) {
-    await stop()
+    // why it did not start is the news; what then did not close is in the log
+    await stop().catch((trouble) => log.error({ err: trouble }, 'not everything closed after a start that failed'))
     throw error
   }
 }

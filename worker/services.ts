@@ -6,6 +6,7 @@ import { Connection } from '@temporalio/client'
 import type { Settings } from '../core/deployment/settings.ts'
 import { SEARCH_ATTRIBUTES } from '../core/ticket/search-attributes.ts'
 import { migrate } from '../ledger/migrate.ts'
+import { closeAll } from './close-all.ts'
 import { startPostgres } from './embedded/postgres.ts'
 import { APP_ROLE } from './embedded/postgres-roles.ts'
 import { startTemporal } from './embedded/temporal.ts'
@@ -28,13 +29,11 @@ export async function startServices(settings: Settings, home: string, say: (line
       databaseUrl: database.value.url,
       temporal: temporal.value.at,
       died: Promise.race([database.value.died, temporal.value.died]),
-      async stop() {
-        await temporal.value.stop()
-        await database.value.stop()
-      },
+      stop: () => closeAll([database.value.stop, temporal.value.stop]),
     }
   }
-  for (const service of [temporal, database]) if (service.status === 'fulfilled') await service.value.stop()
+  const started = [database, temporal].flatMap((service) => (service.status === 'fulfilled' ? [service.value.stop] : []))
+  await closeAll(started).catch((error: Error) => say(`a service did not end: ${error.message}`))
   throw database.status === 'rejected' ? database.reason : (temporal as PromiseRejectedResult).reason
 }
 
@@ -47,7 +46,7 @@ async function openDatabase({ database }: Settings, home: string, say: (line: st
     const adminUrl = database?.adminUrl ?? embedded!.ownerUrl
     const appRole = database ? roleOf(database) : APP_ROLE
     const { ran } = await migrate({ adminUrl, ...(appRole === null ? {} : { appRole }) }).catch((error: Error) => {
-      throw database ? new Error(`DATABASE_URL: ${reachable(adminUrl)} does not serve: ${error.message}`) : error
+      throw database ? new Error(`DATABASE_URL: ${reachable(adminUrl)} does not serve: ${error.message}`, { cause: error }) : error
     })
     if (ran.length > 0) say(`migrated the ledger: ${ran.join(', ')}`)
     return {
@@ -56,7 +55,7 @@ async function openDatabase({ database }: Settings, home: string, say: (line: st
       stop: async () => embedded?.stop(),
     }
   } catch (error) {
-    await embedded?.stop()
+    await embedded?.stop().catch((trouble: Error) => say(`a service did not end: ${trouble.message}`))
     throw error
   }
 }
