@@ -4,13 +4,14 @@
  * and the few errors that are worth no other attempt.
  */
 import { ApplicationFailure, activityInfo, CancelledFailure, cancellationSignal, heartbeat } from '@temporalio/activity'
+import { redacted } from '../channels/github/failure.ts'
 import { type Mark, ticketOf } from '../core/ticket/scope.ts'
 import { raiseAlarm } from '../ledger/alarms.ts'
 import type { Database } from '../ledger/database.ts'
 import { holdsOn } from '../ledger/pauses.ts'
 import type { Address } from '../workflows/protocol.ts'
 import type { Deps } from './deps.ts'
-import { isOutage } from './outage.ts'
+import { isOutage, retryAtOf } from './outage.ts'
 
 const BEAT_MS = 3_000
 /** An error that is on no list is a bug: so many tries, then an alarm, and the turn ends as `error`. */
@@ -64,12 +65,24 @@ async function stopFor(db: Database, scope: string): Promise<Stopped | null> {
 
 async function judged(deps: Deps, { scope, session, step }: Address & { scope: string }, error: unknown): Promise<ApplicationFailure> {
   const { attempt } = activityInfo()
-  const message = error instanceof Error ? error.message.slice(0, 400) : String(error)
+  const message = closedWords(error)
   deps.log.error({ err: error, session, step, attempt }, 'an activity failed')
-  if (isOutage(error)) return ApplicationFailure.retryable(message, 'Outage')
+  if (isOutage(error)) {
+    const retryAt = retryAtOf(error)
+    const nextRetryDelay = retryAt === null ? undefined : Math.max(1_000, retryAt.getTime() - deps.now().getTime())
+    return ApplicationFailure.create({ type: 'Outage', message, ...(nextRetryDelay === undefined ? {} : { nextRetryDelay }) })
+  }
   if (attempt < UNKNOWN_TRIES) return ApplicationFailure.retryable(message, 'Unexpected')
-  await raiseAlarm(deps.db, 'error', scope, `step ${step} of ${session} failed ${UNKNOWN_TRIES} times: ${message}`)
+  const words = redacted(error instanceof Error ? error.message : String(error)).slice(0, 400)
+  await raiseAlarm(deps.db, 'error', scope, `step ${step} of ${session} failed ${UNKNOWN_TRIES} times: ${words}`)
   return ApplicationFailure.nonRetryable(message, 'Unexpected')
+}
+
+/** What Temporal's history may hold of an error (spec M7, M8): its name and code where they are single words, never its message. */
+export function closedWords(error: unknown): string {
+  const { name, code } = (error instanceof Error ? error : { name: typeof error }) as { name?: unknown; code?: unknown }
+  const known = [name, code].filter((word) => typeof word === 'string' && /^\w{1,40}$/.test(word))
+  return `an activity failed: ${known.join(' ') || 'Error'}; see the log`
 }
 
 /** `main-1` → `main`, `t7-2` → `ticket-7`. */

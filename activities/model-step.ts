@@ -18,7 +18,7 @@ import { showBlocked } from '../ledger/tickets.ts'
 import { type Address, QUEUES, type StepResult, workspaceQueue } from '../workflows/protocol.ts'
 import type { Deps } from './deps.ts'
 import { settleUncertain } from './effects/settle.ts'
-import { BrokenAnswer, judgeFailure } from './model/failure.ts'
+import { BrokenAnswer, judgeFailure, kindAndStatus } from './model/failure.ts'
 import { type ModelAnswer, type OfferedTool, streamAnswer } from './model/stream.ts'
 import { promptInput } from './prompt-input.ts'
 import { type SessionGround, standOnGround } from './session-ground.ts'
@@ -49,7 +49,8 @@ async function step(deps: Deps, at: Address, running: Running): Promise<StepResu
       deps.db,
       view.unread.map(({ id }) => id),
     )
-    const ground = await standOnGround(deps, view, running.signal)
+    const ground = await standOnGround(deps, view, running)
+    if ('outcome' in ground) return ground
     const built = build(deps, view, ground)
     if ('fault' in built) return unbuilt(deps, view, built.fault)
     await endAlarm(deps.db, 'assembly', view.scope)
@@ -188,7 +189,8 @@ async function ask(deps: Deps, asked: Asked, running: Running): Promise<StepResu
   }
   for (const kind of OVER_WHEN_ANSWERED) await endAlarm(deps.db, kind, view.scope)
   const calls = answer.calls.map((call, position) => readCall(call, `call_${asked.at.step}_${position + 1}`, built.offered))
-  if (isStuck(view, calls)) return stuck(deps, asked, answer, calls)
+  const invalid = stuckCall(view, calls)
+  if (invalid) return stuck(deps, asked, answer, invalid.fault)
   const said: Answer = {
     text: answer.text,
     ...(answer.reasoning === '' ? {} : { reasoning: answer.reasoning }),
@@ -223,22 +225,23 @@ function readCall(given: ModelAnswer['calls'][number], call: string, { tools }: 
   return { call, tool: name, input: parsed.value, fault: null, nature, place, said: { name, input } }
 }
 
-/** The third time in a row that the model makes the same single call that cannot run. */
-function isStuck(view: StepView, calls: readonly ReadCall[]): boolean {
-  const [call] = calls
-  if (calls.length !== 1 || !call?.fault) return false
+/** The call that cannot run and that the model makes for the third time in a row, whatever else its answers contain. */
+function stuckCall(view: StepView, calls: readonly ReadCall[]): (ReadCall & { fault: string }) | undefined {
   const answers = view.log.filter((entry) => entry.kind === 'answer').slice(-2)
-  const key = JSON.stringify([call.said.name, call.said.input])
-  const faults = view.log.filter((entry) => entry.kind === 'result' && entry.body.text === call.fault).length
-  return (
-    answers.length === 2 &&
-    faults >= 2 &&
-    answers.every(({ body }) => body.calls.length === 1 && JSON.stringify([body.calls[0]!.name, body.calls[0]!.input]) === key)
-  )
+  if (answers.length < 2) return undefined
+  const told = new Map(view.log.flatMap((entry) => (entry.kind === 'result' ? [[entry.call, entry.body.text] as const] : [])))
+  return calls
+    .flatMap((call) => (call.fault === null ? [] : [{ ...call, fault: call.fault }]))
+    .find(({ fault, said }) => {
+      const key = JSON.stringify([said.name, said.input])
+      return answers.every(({ body }) =>
+        body.calls.some(({ id, name, input }) => JSON.stringify([name, input]) === key && told.get(id) === fault),
+      )
+    })
 }
 
-async function stuck(deps: Deps, { view, request }: Asked, answer: ModelAnswer, calls: readonly ReadCall[]): Promise<StepResult> {
-  const error = `the model made the same invalid call three times in a row: ${calls[0]!.fault!.split('\n')[0]}`
+async function stuck(deps: Deps, { view, request }: Asked, answer: ModelAnswer, fault: string): Promise<StepResult> {
+  const error = `the model made the same invalid call three times in a row: ${fault.split('\n')[0]}`
   await closeRequest(deps.db, request, { outcome: 'failed', error, finishReason: answer.finishReason, ...answer.usage })
   await raiseAlarm(deps.db, 'error', view.scope, `${view.session}: ${error}`)
   return { outcome: 'error' }
@@ -281,12 +284,12 @@ async function failed(deps: Deps, { at, view, request }: Asked, error: unknown, 
         )
       throw ApplicationFailure.create({
         type: 'ProviderOutage',
-        message: failure.message,
+        message: kindAndStatus(failure, error),
         category: 'BENIGN',
         ...(failure.retryAfterMs === null ? {} : { nextRetryDelay: failure.retryAfterMs }),
       })
     case 'unknown':
-      if (running.attempt < UNKNOWN_TRIES) throw ApplicationFailure.retryable(failure.message, 'ModelError')
+      if (running.attempt < UNKNOWN_TRIES) throw ApplicationFailure.retryable(kindAndStatus(failure, error), 'ModelError')
       await raiseAlarm(deps.db, 'error', view.scope, `a model request of ${view.session} failed ${UNKNOWN_TRIES} times: ${failure.message}`)
       return { outcome: 'error' }
     default:

@@ -45,14 +45,11 @@ test('[M4] a call begins with what the model said, and its one result is stored'
   expect(await beginCall(ledger.db, at)).toEqual({ outcome: 'done' })
 })
 
-test.each(['read', 'work', 'effect', 'protocol'])(
-  '[M4] a call of nature %s that was cut off begins again',
-  async (nature) => {
-    const { at } = await called({ nature })
-    await beginCall(ledger.db, at)
-    expect(await beginCall(ledger.db, at)).toMatchObject({ begun: { fault: null } })
-  },
-)
+test.each(['read', 'work', 'effect', 'protocol'])('[M4] a call of nature %s that was cut off begins again', async (nature) => {
+  const { at } = await called({ nature })
+  await beginCall(ledger.db, at)
+  expect(await beginCall(ledger.db, at)).toMatchObject({ begun: { fault: null } })
+})
 
 test('[M4] a shell command that was begun before is never run again: it ends as interrupted, once', async () => {
   const { at } = await called({ tool: 'shell', nature: 'once' })

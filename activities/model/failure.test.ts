@@ -1,6 +1,6 @@
 import { APICallError, LoadAPIKeyError, NoSuchModelError } from 'ai'
 import { expect, test } from 'vitest'
-import { BrokenAnswer, judgeFailure, RefusedContent } from './failure.ts'
+import { BrokenAnswer, judgeFailure, kindAndStatus, RefusedContent } from './failure.ts'
 
 const now = new Date('2026-11-30T12:00:00Z')
 interface Answered {
@@ -135,4 +135,21 @@ test('[M7, M8] the message is one short line and holds nothing of request or ans
   )
   expect(message).toHaveLength(300)
   expect(message).toMatch(/^500 a b x+$/)
+})
+
+test.each<[unknown, string]>([
+  [answered({ statusCode: 401, message: 'Incorrect API key provided: sk-proj-abc123. Find it' }), '401 Incorrect [secret] Find it'],
+  [answered({ statusCode: 401, message: 'no such key sk-ant-api03-x_Y9 here' }), '401 no such key [secret] here'],
+  [answered({ statusCode: 401, message: 'Your api key: house4711 is invalid' }), '401 Your [secret] is invalid'],
+  [answered({ statusCode: 401, message: 'refused: Bearer abc4711def' }), '401 refused: [secret]'],
+  [answered({ statusCode: 401, message: 'Bearer authentication is a risk-free way' }), '401 Bearer authentication is a risk-free way'],
+  [{ error: { message: 'overloaded' }, prompt: 'what people wrote' }, 'overloaded'],
+  [{ prompt: 'what people wrote' }, 'an error event without a message'],
+])('[M8] no key and no body in the message: case %#', (error, message) => {
+  expect(judgeFailure(error, now)).toMatchObject({ message })
+})
+
+test('[M7] the history gets kind and status only', () => {
+  const error = answered({ statusCode: 503, message: 'what people wrote' })
+  expect(kindAndStatus(judgeFailure(error, now), error)).toBe('the model request failed: outage, status 503; see the log')
 })

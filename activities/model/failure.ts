@@ -92,9 +92,28 @@ function isNetworkError(error: unknown): boolean {
   return false
 }
 
-/** Messages go into histories and alarms: short, and never a response body. */
+/** All that Temporal's history may hold of a failure (spec M7): the rest is the provider's words. */
+export function kindAndStatus({ kind }: ModelFailure, error: unknown): string {
+  const status = answerOf(error)?.status
+  return `the model request failed: ${kind}${status ? `, status ${status}` : ''}; see the log`
+}
+
+/** Providers quote a refused key, in part or whole (spec M8). */
+const SECRET = /\bsk-[\w*.-]{4,}|\bBearer\s+(?=\S*\d)\S{6,}|\bapi[ _-]?key(?: provided)?\s*[:=]\s*\S+/gi
+
+/**
+ * Messages go into alarms and the ledger: short, and never a response body. The library takes its `message` out of the body's
+ * `error.message`, so a key that is quoted there is cut before the line is.
+ */
 function shortMessage(error: unknown): string {
   const status = answerOf(error)?.status
-  const text = error instanceof Error ? error.message : wordsOf((error as { message?: unknown } | null)?.message ?? error)
-  return `${status ? `${status} ` : ''}${text}`.replace(/\s+/g, ' ').slice(0, 300)
+  const text = error instanceof Error ? error.message : wireMessage(error)
+  return `${status ? `${status} ` : ''}${text}`.replace(SECRET, '[secret]').replace(/\s+/g, ' ').slice(0, 300)
+}
+
+/** An error event of a stream: its message alone, bare or inside `error`; an event without one is not shown. */
+function wireMessage(event: unknown): string {
+  const said = event as { message?: unknown; error?: { message?: unknown } | null } | null
+  const found = [event, said?.message, said?.error?.message].find((words) => typeof words === 'string')
+  return typeof found === 'string' ? found : 'an error event without a message'
 }

@@ -64,6 +64,38 @@ const NETWORK = [
   'GIT_SSL_CAINFO',
 ]
 
+/** git ended without success. `network`: the way to the remote or its server failed, so the same command may succeed later. */
+export class GitFailure extends Error {
+  readonly network: boolean
+
+  constructor(message: string, stderr: string) {
+    super(message)
+    this.name = 'GitFailure'
+    this.network = isNetworkTrouble(stderr)
+  }
+}
+
+/** An answer that another try gets again. It comes first: "RPC failed" and "hung up" follow these too. */
+const REFUSED =
+  /(returned error:|HTTP) 4(?!08|29)\d\d|Authentication failed|could not read (Username|Password)|repository '.*' not found|fsck error|certificate/i
+const NETWORK_TROUBLE = [
+  /Could not resolve (host|proxy)|Failed to connect to|Couldn't connect to|Could not connect to/i,
+  /Connection (refused|reset|timed out|was reset|closed|died)|Operation (timed out|too slow)|Resolving timed out/i,
+  /Network is unreachable|No route to host|Temporary failure in name resolution/i,
+  /(returned error:|HTTP) (5\d\d|408|429)/i,
+  /RPC failed|early EOF|the remote end hung up|unexpected disconnect|Empty reply from server|(Recv|Send) failure/i,
+  /transfer closed with|was not closed cleanly|SSL_ERROR_SYSCALL|TLS connection was non-properly terminated|unexpected eof while reading/i,
+]
+
+/** By git's and curl's own words (LC_ALL is C); a line that the remote wrote says nothing of the way there. */
+export function isNetworkTrouble(stderr: string): boolean {
+  const own = stderr
+    .split(/[\r\n]+/)
+    .filter((line) => !line.startsWith('remote:'))
+    .join('\n')
+  return !REFUSED.test(own) && NETWORK_TROUBLE.some((words) => words.test(own))
+}
+
 /** Runs git to its end, whatever the exit code. Throws only if it could not run or was aborted. */
 export function git(run: GitRun): Promise<GitEnd> {
   run.signal.throwIfAborted()
@@ -93,7 +125,10 @@ export function git(run: GitRun): Promise<GitEnd> {
 /** Runs git where anything but success is an error that names the command and gives git's own words. */
 export async function gitOk(run: GitRun): Promise<string> {
   const { exit, stdout, stderr } = await git(run)
-  if (exit !== 0) throw new Error(`git ${run.args.join(' ')} failed (exit ${exit}): ${stderr.trim() || stdout.trim() || 'it said nothing'}`)
+  if (exit !== 0) {
+    const words = stderr.trim() || stdout.trim() || 'it said nothing'
+    throw new GitFailure(`git ${run.args.join(' ')} failed (exit ${exit}): ${words}`, stderr)
+  }
   return stdout
 }
 
