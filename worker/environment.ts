@@ -31,7 +31,7 @@ export function readSettings(given: Environment = process.env, folder = ROOT): P
   }
   const document = readYaml(environment.SWITCHYARD_CONFIG, folder)
   if ('fault' in document) faults.push(document.fault)
-  const parsed = parseSettings(environment, 'fault' in document ? {} : document.value)
+  const parsed = 'fault' in document ? parseSettings(environment) : parseSettings(environment, document.value, document.name)
   if (faults.length === 0) return parsed
   return { faults: [...faults, ...('faults' in parsed ? parsed.faults : [])] }
 }
@@ -47,15 +47,15 @@ function readEnvFile(folder: string): Record<string, string | undefined> {
   return text === null ? {} : parseEnv(text)
 }
 
-function readYaml(given: string | undefined, folder: string): { value: unknown } | { fault: Fault } {
+function readYaml(given: string | undefined, folder: string): { name: string; value: unknown } | { fault: Fault } {
   const path = given || undefined // empty counts as not set, as for every variable
   const name = path ?? 'switchyard.yaml'
   const text = readFile(name, folder)
   if (text === null)
-    return path === undefined ? { value: {} } : { fault: { name: 'SWITCHYARD_CONFIG', message: `"${path}" cannot be read` } }
+    return path === undefined ? { name, value: {} } : { fault: { name: 'SWITCHYARD_CONFIG', message: `"${path}" cannot be read` } }
   const document = parseDocument(text)
   const [error] = document.errors
-  return error ? { fault: { name, message: error.message.split('\n')[0]! } } : { value: document.toJS() ?? {} }
+  return error ? { fault: { name, message: error.message.split('\n')[0]! } } : { name, value: document.toJS() ?? {} }
 }
 
 function readFile(path: string, folder: string): string | null {

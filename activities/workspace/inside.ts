@@ -36,11 +36,14 @@ export async function openInside(given: InsideGiven): Promise<Opened> {
   }
 }
 
-/** Puts text in the place of all that an open file holds. */
+/**
+ * Puts text in the place of all that an open file holds. The file is cut to its length last: killed in between, the process leaves
+ * old words behind the new ones, never an empty file. No rename: a link and the file's mode, owner and other names stay.
+ */
 export async function overwrite(file: FileHandle, text: string): Promise<void> {
   const bytes = Buffer.from(text)
-  await file.truncate(0)
   for (let at = 0; at < bytes.length; ) at += (await file.write(bytes, at, bytes.length - at, at)).bytesWritten
+  await file.truncate(bytes.length)
 }
 
 /** Where a path points by its words alone. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { parseSettings } from './settings.ts'
+import { parseSettings, SECRETS } from './settings.ts'
 
 const faultsOf = (environment: Record<string, string>, file?: unknown) => {
   const parsed = parseSettings(environment, file)
@@ -22,7 +22,7 @@ test('every fault is listed at once, with the name and what was expected', () =>
     'SWITCHYARD_PORT: "80a" is not a port: a number from 1 to 65535',
     'GITHUB_APP_PRIVATE_KEY: not a PEM private key (starts with "/run/secrets/k"): give the key itself, or GITHUB_APP_PRIVATE_KEY_FILE',
     'SANDBOX: "chroot" is not known: bubblewrap, off',
-    'switchyard.yaml: Unrecognized key: "sandbx"',
+    'switchyard.yaml sandbx: no such key: did you mean sandbox?; legal: sandbox, github, worker',
   ])
 })
 
@@ -42,4 +42,44 @@ test.each([
 test('[F005] several webhook secrets are separated by spaces', () => {
   const parsed = parseSettings({ GITHUB_TOKEN: 't', GITHUB_WEBHOOK_SECRET: 'current previous' })
   expect(parsed).toMatchObject({ settings: { github: { webhookSecrets: ['current', 'previous'] } } })
+})
+
+test('an unknown key of the YAML is told with the keys of its place, under the name of the file that was read', () => {
+  const parsed = parseSettings({}, { github: { tellOutsidres: true, colour: 'red' }, worker: { rollAfter: 1 } }, '/etc/house.yaml')
+  expect('faults' in parsed && parsed.faults).toEqual([
+    { name: '/etc/house.yaml github.tellOutsidres', message: 'no such key: did you mean tellOutsiders?; legal: tellOutsiders' },
+    { name: '/etc/house.yaml github.colour', message: 'no such key; legal: tellOutsiders' },
+    { name: '/etc/house.yaml worker.rollAfter', message: expect.stringContaining('60') },
+  ])
+})
+
+test.each([
+  ['SWITCHYARD_PROT', 'did you mean SWITCHYARD_PORT?'],
+  ['MODEL_API_KEYS', 'did you mean MODEL_API_KEY?'],
+  ['MODEL_TEMPERATURE', 'MODEL_PROVIDER, MODEL_NAME, MODEL_MAIN_NAME'],
+  ['GITHUB_APPID', 'did you mean GITHUB_APP_ID?'],
+  ['GITHUB_WEBHOOK_SECRETS', 'did you mean GITHUB_WEBHOOK_SECRET?'],
+  ['SWITCHYARD_HOST_FILE', 'SWITCHYARD_HOST'],
+])('the unknown variable %s is a fault that names what was meant, and not what it holds', (name, meant) => {
+  const [fault, ...rest] = faultsOf({ [name]: 's3cret' })
+  expect(rest).toEqual([])
+  expect(fault).toMatch(new RegExp(`^${name}: no such variable`))
+  expect(fault).toContain(meant)
+  expect(fault).not.toContain('s3cret')
+})
+
+test("files of secrets, variables of GitHub's CI, the mark of the agent's commands and what is empty are no faults", () => {
+  const files = Object.fromEntries(SECRETS.map((name) => [`${name}_FILE`, '/run/secrets/x']))
+  const others = { GITHUB_ACTIONS: 'true', GITHUB_SHA: 'abc', SWITCHYARD_COMMAND: 'c1', SWITCHYARD_CONFIG: 'other.yaml', MODEL_TYPO: '' }
+  expect(faultsOf({ ...files, ...others })).toEqual([])
+})
+
+test('contradictions are told beside single faults, but for those that rest on a faulty variable', () => {
+  const environment = { SWITCHYARD_PORT: '80a', GITHUB_APP_ID: '12', GITHUB_APP_PRIVATE_KEY: 'no key', MODEL_NAME: 'm' }
+  expect(faultsOf(environment).map((fault) => fault.split(': ').slice(0, 2).join(': '))).toEqual([
+    'SWITCHYARD_PORT: "80a" is not a port',
+    expect.stringContaining('GITHUB_APP_PRIVATE_KEY: not a PEM private key'),
+    'GITHUB_WEBHOOK_SECRET: missing',
+    'MODEL_PROVIDER: missing',
+  ])
 })

@@ -3,6 +3,7 @@
  * deployment decides otherwise. Parsed once at start; every fault is listed at once, with its name and what was expected.
  */
 import { z } from 'zod'
+import { closest } from '../prompt/near.ts'
 
 export interface Fault {
   name: string
@@ -157,50 +158,160 @@ export interface Settings {
 
 export type ParsedSettings = { settings: Settings } | { faults: Fault[] }
 
-/** `environment` with `<SECRET>_FILE` read already; `document` is the YAML file's content, `{}` without one. */
-export function parseSettings(environment: Readonly<Record<string, string | undefined>>, document: unknown = {}): ParsedSettings {
+/**
+ * `environment` with `<SECRET>_FILE` read already; `document` is the YAML file's content, `{}` without one, and `documentName` what
+ * its faults call it.
+ */
+export function parseSettings(
+  environment: Readonly<Record<string, string | undefined>>,
+  document: unknown = {},
+  documentName = 'switchyard.yaml',
+): ParsedSettings {
   const given = Object.fromEntries(
     Object.keys(variables.shape).map((name) => [name, environment[name] === '' ? undefined : environment[name]]),
   )
   const parsed = variables.safeParse(given)
+  const single = parsed.success ? [] : parsed.error.issues.map(faultOf)
+  const faulty = new Set(single.map(({ name }) => name))
+  // every variable may be left out, so what is left without the faulty ones parses
+  const sound = parsed.success
+    ? parsed.data
+    : variables.parse(Object.fromEntries(Object.entries(given).filter(([name]) => !faulty.has(name))))
   const parsedFile = file.safeParse(document ?? {})
   const faults = [
-    ...(parsed.success ? contradictions(parsed.data) : parsed.error.issues.map(faultOf)),
-    ...(parsedFile.success
-      ? []
-      : parsedFile.error.issues.map((issue) => ({ name: `switchyard.yaml ${issue.path.join('.')}`.trim(), message: issue.message }))),
+    ...single,
+    ...contradictions(sound, faulty),
+    ...unknownVariables(environment),
+    ...(parsedFile.success ? [] : parsedFile.error.issues.flatMap((issue) => documentFaults(issue, documentName))),
   ]
-  if (faults.length > 0 || !parsed.success || !parsedFile.success) return { faults }
-  return { settings: settingsOf(parsed.data, parsedFile.data) }
+  if (faults.length > 0 || !parsedFile.success) return { faults }
+  return { settings: settingsOf(sound, parsedFile.data) }
 }
 
 const faultOf = (issue: z.core.$ZodIssue): Fault => ({ name: String(issue.path[0]), message: issue.message })
 
+interface Contradiction {
+  name: keyof Variables
+  /** The other variables that it looks at. */
+  beside: readonly (keyof Variables)[]
+  /** What is wrong, or null. */
+  look(given: Variables): string | null
+}
+
 /** What is right by itself and wrong together. */
-function contradictions(given: Variables): Fault[] {
-  const faults: Fault[] = []
-  if (given.GITHUB_APP_ID && !given.GITHUB_APP_PRIVATE_KEY)
-    faults.push({ name: 'GITHUB_APP_PRIVATE_KEY', message: 'missing: GITHUB_APP_ID is set' })
-  if (!given.GITHUB_APP_ID && given.GITHUB_APP_PRIVATE_KEY)
-    faults.push({ name: 'GITHUB_APP_ID', message: 'missing: GITHUB_APP_PRIVATE_KEY is set' })
-  if (given.GITHUB_APP_ID && given.GITHUB_TOKEN) {
-    faults.push({ name: 'GITHUB_TOKEN', message: 'set beside GITHUB_APP_ID: the agent has one identity; leave one of them out' })
-  }
-  if ((given.GITHUB_APP_ID || given.GITHUB_TOKEN) && given.GITHUB_WEBHOOK_SECRET.length === 0) {
-    faults.push({ name: 'GITHUB_WEBHOOK_SECRET', message: 'missing: without it no delivery can be verified' })
-  }
-  if (given.MODEL_PROVIDER && !given.MODEL_NAME) faults.push({ name: 'MODEL_NAME', message: 'missing: MODEL_PROVIDER is set' })
-  if (given.MODEL_PROVIDER === 'openai-compatible' && !given.MODEL_BASE_URL) {
-    faults.push({ name: 'MODEL_BASE_URL', message: 'missing: the provider openai-compatible needs the address of its server' })
-  }
-  if (given.MODEL_PROVIDER && given.MODEL_PROVIDER !== 'openai-compatible' && !given.MODEL_API_KEY) {
-    faults.push({ name: 'MODEL_API_KEY', message: `missing: the provider ${given.MODEL_PROVIDER} needs a key` })
-  }
-  if (!given.MODEL_PROVIDER && given.MODEL_NAME) {
-    faults.push({ name: 'MODEL_PROVIDER', message: 'missing: MODEL_NAME is set; one of openai-compatible, deepseek, anthropic, openai' })
-  }
-  if (given.DATABASE_ADMIN_URL && !given.DATABASE_URL) faults.push({ name: 'DATABASE_URL', message: 'missing: DATABASE_ADMIN_URL is set' })
-  return faults
+const CONTRADICTIONS: readonly Contradiction[] = [
+  {
+    name: 'GITHUB_APP_PRIVATE_KEY',
+    beside: ['GITHUB_APP_ID'],
+    look: (given) => (given.GITHUB_APP_ID && !given.GITHUB_APP_PRIVATE_KEY ? 'missing: GITHUB_APP_ID is set' : null),
+  },
+  {
+    name: 'GITHUB_APP_ID',
+    beside: ['GITHUB_APP_PRIVATE_KEY'],
+    look: (given) => (!given.GITHUB_APP_ID && given.GITHUB_APP_PRIVATE_KEY ? 'missing: GITHUB_APP_PRIVATE_KEY is set' : null),
+  },
+  {
+    name: 'GITHUB_TOKEN',
+    beside: ['GITHUB_APP_ID'],
+    look: (given) =>
+      given.GITHUB_APP_ID && given.GITHUB_TOKEN ? 'set beside GITHUB_APP_ID: the agent has one identity; leave one of them out' : null,
+  },
+  {
+    name: 'GITHUB_WEBHOOK_SECRET',
+    beside: ['GITHUB_APP_ID', 'GITHUB_TOKEN'],
+    look: (given) =>
+      (given.GITHUB_APP_ID || given.GITHUB_TOKEN) && given.GITHUB_WEBHOOK_SECRET.length === 0
+        ? 'missing: without it no delivery can be verified'
+        : null,
+  },
+  {
+    name: 'MODEL_NAME',
+    beside: ['MODEL_PROVIDER'],
+    look: (given) => (given.MODEL_PROVIDER && !given.MODEL_NAME ? 'missing: MODEL_PROVIDER is set' : null),
+  },
+  {
+    name: 'MODEL_BASE_URL',
+    beside: ['MODEL_PROVIDER'],
+    look: (given) =>
+      given.MODEL_PROVIDER === 'openai-compatible' && !given.MODEL_BASE_URL
+        ? 'missing: the provider openai-compatible needs the address of its server'
+        : null,
+  },
+  {
+    name: 'MODEL_API_KEY',
+    beside: ['MODEL_PROVIDER'],
+    look: (given) =>
+      given.MODEL_PROVIDER && given.MODEL_PROVIDER !== 'openai-compatible' && !given.MODEL_API_KEY
+        ? `missing: the provider ${given.MODEL_PROVIDER} needs a key`
+        : null,
+  },
+  {
+    name: 'MODEL_PROVIDER',
+    beside: ['MODEL_NAME'],
+    look: (given) =>
+      !given.MODEL_PROVIDER && given.MODEL_NAME
+        ? 'missing: MODEL_NAME is set; one of openai-compatible, deepseek, anthropic, openai'
+        : null,
+  },
+  {
+    name: 'DATABASE_URL',
+    beside: ['DATABASE_ADMIN_URL'],
+    look: (given) => (given.DATABASE_ADMIN_URL && !given.DATABASE_URL ? 'missing: DATABASE_ADMIN_URL is set' : null),
+  },
+]
+
+/** A variable that is faulty by itself is neither missing nor set, so what looks at it is left until it is mended. */
+function contradictions(given: Variables, faulty: ReadonlySet<string>): Fault[] {
+  return CONTRADICTIONS.filter(({ name, beside }) => ![name, ...beside].some((each) => faulty.has(each))).flatMap(({ name, look }) => {
+    const message = look(given)
+    return message === null ? [] : [{ name, message }]
+  })
+}
+
+/** Names that are the program's own. The rest of `GITHUB_` belongs to others as well: GitHub's CI sets dozens. */
+const OWN_PREFIXES = ['SWITCHYARD_', 'MODEL_', 'GITHUB_APP', 'GITHUB_WEBHOOK'] as const
+/** Stands in the environment of every shell command that the agent runs, which may well be this program; decides nothing. */
+const MARKS: readonly string[] = ['SWITCHYARD_COMMAND']
+
+function unknownVariables(environment: Readonly<Record<string, string | undefined>>): Fault[] {
+  const known = [...Object.keys(variables.shape), ...SECRETS.map((name) => `${name}_FILE`)]
+  return Object.keys(environment).flatMap((name) => {
+    const prefix = OWN_PREFIXES.find((own) => name.startsWith(own))
+    if (!prefix || !environment[name] || known.includes(name) || MARKS.includes(name)) return []
+    return [
+      {
+        name,
+        message: unknown(
+          'variable',
+          name,
+          known,
+          known.filter((legal) => legal.startsWith(prefix)),
+        ),
+      },
+    ]
+  })
+}
+
+function documentFaults(issue: z.core.$ZodIssue, documentName: string): Fault[] {
+  if (issue.code !== 'unrecognized_keys') return [{ name: `${documentName} ${issue.path.join('.')}`.trim(), message: issue.message }]
+  const legal = legalKeys(issue.path)
+  return issue.keys.map((key) => ({
+    name: `${documentName} ${[...issue.path, key].join('.')}`,
+    message: unknown('key', key, legal, legal),
+  }))
+}
+
+function legalKeys(path: readonly PropertyKey[]): string[] {
+  const place = path.reduce<z.core.JSONSchema.BaseSchema>(
+    (above, part) => above.properties![String(part)] as z.core.JSONSchema.BaseSchema,
+    z.toJSONSchema(file, { io: 'input' }),
+  )
+  return Object.keys(place.properties!)
+}
+
+function unknown(what: 'variable' | 'key', written: string, names: readonly string[], legal: readonly string[]): string {
+  const meant = closest(written, names)
+  return `no such ${what}${meant === null ? '' : `: did you mean ${meant}?`}; legal: ${legal.join(', ')}`
 }
 
 function settingsOf(given: Variables, deployment: DeploymentFile): Settings {
