@@ -576,7 +576,7 @@ function mutate(payload: Json, where: number, value: unknown): void {
   const field = fields[where % Math.max(fields.length, 1)]
   if (!field) return
   if (value === undefined) delete field[0][field[1]]
-  else field[0][field[1]] = value
+  else field[0][field[1]] = structuredClone(value) // one value may come twice, and must not end up inside itself
 }
 
 function expectWhole(trigger: NormalisedTrigger): void {
