@@ -3,7 +3,7 @@
 import { sql } from 'kysely'
 import { messageKey } from '../core/message/purpose.ts'
 import type { Database, Tx } from './database.ts'
-import type { EffectRow } from './outbox.ts'
+import { type EffectRow, insertOnce } from './outbox.ts'
 
 export interface Notice {
   /** What it is about, e.g. `command:12`: the same thing is said once. */
@@ -22,27 +22,17 @@ export async function postNotice(tx: Tx, { about, thread, text }: Notice): Promi
     .executeTakeFirst()
   if (!place || place.number === null) return
   const reviewComment = /\/review:(\d+)$/.exec(place.key)?.[1] ?? null
-  await tx
-    .insertInto('outbox')
-    .values({
-      key: messageKey({ by: 'main', purpose: 'notice', about }),
-      kind: 'comment',
-      ticket: null,
-      session: null,
-      step: null,
-      call: null,
-      thread,
-      payload: JSON.stringify({ repository: place.fullName, number: place.number, reviewComment }),
-      body: text,
-      purgedAt: null,
-      externalId: null,
-      url: null,
-      error: null,
-      sentAt: null,
-      settledAt: null,
-    })
-    .onConflict((on) => on.column('key').doNothing())
-    .execute()
+  await insertOnce(tx, {
+    key: messageKey({ by: 'main', purpose: 'notice', about }),
+    kind: 'comment',
+    ticket: null,
+    session: null,
+    step: null,
+    call: null,
+    thread,
+    payload: { repository: place.fullName, number: place.number, reviewComment },
+    body: text,
+  })
 }
 
 /** Notices to send now, the oldest of each Thread, leased for a minute so that several senders share them. */

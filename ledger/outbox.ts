@@ -3,19 +3,26 @@
  * crash that it may have happened, and keeps what it brought, so that the same call finds its result and another one is refused.
  */
 import { sql } from 'kysely'
-import { type Database, transaction } from './database.ts'
+import { type Database, type Tx, transaction } from './database.ts'
 import type { OutboxState } from './schema.ts'
 
-export interface NewEffect {
+interface EffectToWrite {
   key: string
   kind: string
   ticket: number | null
-  session: string
-  step: number
-  call: string
+  /** The call that wants it; a notice, which the host says by itself, has none. */
+  session: string | null
+  step: number | null
+  call: string | null
   thread: number | null
   payload: Record<string, unknown>
   body: string | null
+}
+
+export interface NewEffect extends EffectToWrite {
+  session: string
+  step: number
+  call: string
 }
 
 export interface EffectRow {
@@ -40,22 +47,19 @@ export interface EffectRow {
  */
 export type Intended = { mine: EffectRow } | { left: EffectRow } | { taken: EffectRow }
 
+/** Writes the row down if none with its key is there. */
+export async function insertOnce(tx: Tx, { payload, ...effect }: EffectToWrite): Promise<void> {
+  const untried = { purgedAt: null, externalId: null, url: null, error: null, sentAt: null, settledAt: null }
+  await tx
+    .insertInto('outbox')
+    .values({ ...effect, payload: JSON.stringify(payload), ...untried })
+    .onConflict((on) => on.column('key').doNothing())
+    .execute()
+}
+
 export function intend(db: Database, { payload, ...effect }: NewEffect): Promise<Intended> {
   return transaction(db, async (tx) => {
-    await tx
-      .insertInto('outbox')
-      .values({
-        ...effect,
-        payload: JSON.stringify(payload),
-        purgedAt: null,
-        externalId: null,
-        url: null,
-        error: null,
-        sentAt: null,
-        settledAt: null,
-      })
-      .onConflict((on) => on.column('key').doNothing())
-      .execute()
+    await insertOnce(tx, { ...effect, payload })
     const row = await tx.selectFrom('outbox').selectAll().where('key', '=', effect.key).forUpdate().executeTakeFirstOrThrow()
     const same = row.session === effect.session && row.step === effect.step && row.call === effect.call
     if (same) return { mine: row }

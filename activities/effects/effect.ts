@@ -93,17 +93,19 @@ async function afterFailure(at: EffectAt, error: unknown, unsent: 'intent' | 'un
     throw error
   }
   const { failure } = error
+  // Temporal's history holds nobody's words (spec M7)
+  const known = `${failure.kind}, status ${failure.status ?? 'none'}`
   const again = unsent === 'intent' ? { state: unsent } : { state: unsent, error: failure.message }
   switch (failure.kind) {
     case 'unknown-outcome':
     case 'server':
       await settle(deps.db, row.id, { state: 'uncertain', error: failure.message })
-      throw ApplicationFailure.retryable(failure.message, 'EffectUncertain')
+      throw ApplicationFailure.retryable(known, 'EffectUncertain')
     case 'rate-limited':
       await settle(deps.db, row.id, again)
       throw ApplicationFailure.create({
         type: 'RateLimited',
-        message: failure.message,
+        message: known,
         category: 'BENIGN',
         nextRetryDelay: Math.max(1_000, failure.retryAt.getTime() - deps.now().getTime()),
       })
@@ -112,7 +114,7 @@ async function afterFailure(at: EffectAt, error: unknown, unsent: 'intent' | 'un
       if (unsent === 'intent' && row.tries >= UNAUTHORISED_TRIES) return final(at, failure.message)
       if (unsent === 'uncertain') await raiseAlarm(deps.db, 'effect', row.key, `What became of it cannot be looked up: ${failure.message}`)
       await settle(deps.db, row.id, again)
-      throw ApplicationFailure.retryable(failure.message, 'Unauthorised')
+      throw ApplicationFailure.retryable(known, 'Unauthorised')
     case 'forbidden':
     case 'not-found':
     case 'gone':

@@ -1,5 +1,4 @@
 /** A push: a state, compared with the present one first. The commits are in the host's mirror already. */
-import { GitFailure } from '../workspace/git.ts'
 import type { RepositoryAt } from '../workspaces.ts'
 import type { EffectAt, EffectKind, Landed } from './effect-kind.ts'
 
@@ -22,7 +21,7 @@ export const push: EffectKind = {
   },
   async send(at: EffectAt): Promise<Landed | { refused: string }> {
     const payload = at.row.payload as unknown as PushPayload
-    const pushed = await at.deps.workspaces.push({ ...payload, signal: at.signal }).catch(throwTyped)
+    const pushed = await at.deps.workspaces.push({ ...payload, signal: at.signal })
     return 'refused' in pushed ? pushed : landedAt(at, payload)
   },
   async landed({ deps, row }: EffectAt): Promise<void> {
@@ -35,9 +34,4 @@ export const push: EffectKind = {
       .where('state', '=', 'open')
       .execute()
   },
-}
-
-/** The mirror reports a push that broke off in git's words alone: whether it is an outage is judged by them. */
-function throwTyped(error: unknown): never {
-  throw error instanceof Error && error.message.startsWith('git push ') ? new GitFailure(error.message, error.message) : error
 }

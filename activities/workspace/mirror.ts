@@ -5,7 +5,7 @@
 import { mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { flawOfBranch, flawOfCommit } from './branch.ts'
-import { type GitRemote, git, gitOk } from './git.ts'
+import { GitFailure, type GitRemote, git, gitOk } from './git.ts'
 import { mirrorFolder } from './layout.ts'
 import { withLock } from './lock.ts'
 
@@ -73,7 +73,7 @@ export async function pushFromMirror(
       .find((fields) => fields[1] === `${sha}:${ref}`)
     if (exit === 0 && answer && answer[0] !== '!') return { pushed: true, before }
     if (answer?.[0] === '!') return { refused: [`branch ${branch}: ${answer[2]}`, remoteWords(stderr)].filter(Boolean).join('\n') }
-    throw new Error(`git push of ${branch} failed (exit ${exit}): ${stderr.trim() || stdout.trim() || 'it said nothing'}`)
+    throw new GitFailure(`git push of ${branch} failed (exit ${exit}): ${stderr.trim() || stdout.trim() || 'it said nothing'}`, stderr)
   })
 }
 

@@ -28,12 +28,12 @@ test('every fault is listed at once, with the name and what was expected', () =>
 
 test.each([
   [{ GITHUB_APP_ID: '12' }, 'GITHUB_APP_PRIVATE_KEY: missing: GITHUB_APP_ID is set'],
-  [{ GITHUB_TOKEN: 't' }, 'GITHUB_WEBHOOK_SECRET: missing: without it no delivery can be verified'],
+  [{ GITHUB_TOKEN: 't' }, 'GITHUB_WEBHOOK_SECRET: missing: GITHUB_TOKEN is set; without it no delivery can be verified'],
   [
     { MODEL_PROVIDER: 'openai-compatible', MODEL_NAME: 'm' },
-    'MODEL_BASE_URL: missing: the provider openai-compatible needs the address of its server',
+    'MODEL_BASE_URL: missing: MODEL_PROVIDER is set; openai-compatible needs the address of its server',
   ],
-  [{ MODEL_PROVIDER: 'anthropic', MODEL_NAME: 'm' }, 'MODEL_API_KEY: missing: the provider anthropic needs a key'],
+  [{ MODEL_PROVIDER: 'anthropic', MODEL_NAME: 'm' }, 'MODEL_API_KEY: missing: MODEL_PROVIDER is set; anthropic needs a key'],
   [{ MODEL_NAME: 'm' }, 'MODEL_PROVIDER: missing: MODEL_NAME is set; one of openai-compatible, deepseek, anthropic, openai'],
 ])('what is wrong together is said too: %o', (environment, fault) => {
   expect(faultsOf(environment)).toContain(fault)

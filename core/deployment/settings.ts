@@ -190,82 +190,36 @@ export function parseSettings(
 
 const faultOf = (issue: z.core.$ZodIssue): Fault => ({ name: String(issue.path[0]), message: issue.message })
 
-interface Contradiction {
-  name: keyof Variables
-  /** The other variables that it looks at. */
-  beside: readonly (keyof Variables)[]
-  /** What is wrong, or null. */
-  look(given: Variables): string | null
-}
+/** Where the first is set, the second must be too. */
+type Need = readonly [set: keyof Variables, needed: keyof Variables, reason?: string]
 
-/** What is right by itself and wrong together. */
-const CONTRADICTIONS: readonly Contradiction[] = [
-  {
-    name: 'GITHUB_APP_PRIVATE_KEY',
-    beside: ['GITHUB_APP_ID'],
-    look: (given) => (given.GITHUB_APP_ID && !given.GITHUB_APP_PRIVATE_KEY ? 'missing: GITHUB_APP_ID is set' : null),
-  },
-  {
-    name: 'GITHUB_APP_ID',
-    beside: ['GITHUB_APP_PRIVATE_KEY'],
-    look: (given) => (!given.GITHUB_APP_ID && given.GITHUB_APP_PRIVATE_KEY ? 'missing: GITHUB_APP_PRIVATE_KEY is set' : null),
-  },
-  {
-    name: 'GITHUB_TOKEN',
-    beside: ['GITHUB_APP_ID'],
-    look: (given) =>
-      given.GITHUB_APP_ID && given.GITHUB_TOKEN ? 'set beside GITHUB_APP_ID: the agent has one identity; leave one of them out' : null,
-  },
-  {
-    name: 'GITHUB_WEBHOOK_SECRET',
-    beside: ['GITHUB_APP_ID', 'GITHUB_TOKEN'],
-    look: (given) =>
-      (given.GITHUB_APP_ID || given.GITHUB_TOKEN) && given.GITHUB_WEBHOOK_SECRET.length === 0
-        ? 'missing: without it no delivery can be verified'
-        : null,
-  },
-  {
-    name: 'MODEL_NAME',
-    beside: ['MODEL_PROVIDER'],
-    look: (given) => (given.MODEL_PROVIDER && !given.MODEL_NAME ? 'missing: MODEL_PROVIDER is set' : null),
-  },
-  {
-    name: 'MODEL_BASE_URL',
-    beside: ['MODEL_PROVIDER'],
-    look: (given) =>
-      given.MODEL_PROVIDER === 'openai-compatible' && !given.MODEL_BASE_URL
-        ? 'missing: the provider openai-compatible needs the address of its server'
-        : null,
-  },
-  {
-    name: 'MODEL_API_KEY',
-    beside: ['MODEL_PROVIDER'],
-    look: (given) =>
-      given.MODEL_PROVIDER && given.MODEL_PROVIDER !== 'openai-compatible' && !given.MODEL_API_KEY
-        ? `missing: the provider ${given.MODEL_PROVIDER} needs a key`
-        : null,
-  },
-  {
-    name: 'MODEL_PROVIDER',
-    beside: ['MODEL_NAME'],
-    look: (given) =>
-      !given.MODEL_PROVIDER && given.MODEL_NAME
-        ? 'missing: MODEL_NAME is set; one of openai-compatible, deepseek, anthropic, openai'
-        : null,
-  },
-  {
-    name: 'DATABASE_URL',
-    beside: ['DATABASE_ADMIN_URL'],
-    look: (given) => (given.DATABASE_ADMIN_URL && !given.DATABASE_URL ? 'missing: DATABASE_ADMIN_URL is set' : null),
-  },
+const UNVERIFIED = 'without it no delivery can be verified'
+const NEEDS: readonly Need[] = [
+  ['GITHUB_APP_ID', 'GITHUB_APP_PRIVATE_KEY'],
+  ['GITHUB_APP_PRIVATE_KEY', 'GITHUB_APP_ID'],
+  ['GITHUB_APP_ID', 'GITHUB_WEBHOOK_SECRET', UNVERIFIED],
+  ['GITHUB_TOKEN', 'GITHUB_WEBHOOK_SECRET', UNVERIFIED],
+  ['MODEL_PROVIDER', 'MODEL_NAME'],
+  ['MODEL_NAME', 'MODEL_PROVIDER', 'one of openai-compatible, deepseek, anthropic, openai'],
+  ['DATABASE_ADMIN_URL', 'DATABASE_URL'],
 ]
 
-/** A variable that is faulty by itself is neither missing nor set, so what looks at it is left until it is mended. */
+function needOf(provider: Variables['MODEL_PROVIDER']): Need[] {
+  if (provider === undefined) return []
+  if (provider === 'openai-compatible') return [['MODEL_PROVIDER', 'MODEL_BASE_URL', `${provider} needs the address of its server`]]
+  return [['MODEL_PROVIDER', 'MODEL_API_KEY', `${provider} needs a key`]]
+}
+
+/** What is right by itself and wrong together. `given` lacks what is faulty; that is not missing, only not mended yet. */
 function contradictions(given: Variables, faulty: ReadonlySet<string>): Fault[] {
-  return CONTRADICTIONS.filter(({ name, beside }) => ![name, ...beside].some((each) => faulty.has(each))).flatMap(({ name, look }) => {
-    const message = look(given)
-    return message === null ? [] : [{ name, message }]
-  })
+  const isSet = (name: keyof Variables) => [given[name] ?? []].flat().length > 0 // a list may be empty
+  const missing = [...NEEDS, ...needOf(given.MODEL_PROVIDER)]
+    .filter(([set, needed]) => isSet(set) && !isSet(needed) && !faulty.has(needed))
+    .map(([set, needed, reason]) => ({ name: needed, message: `missing: ${set} is set${reason ? `; ${reason}` : ''}` }))
+  const two = isSet('GITHUB_APP_ID') && isSet('GITHUB_TOKEN')
+  return two
+    ? [...missing, { name: 'GITHUB_TOKEN', message: 'set beside GITHUB_APP_ID: the agent has one identity; leave one of them out' }]
+    : missing
 }
 
 /** Names that are the program's own. The rest of `GITHUB_` belongs to others as well: GitHub's CI sets dozens. */
@@ -278,17 +232,8 @@ function unknownVariables(environment: Readonly<Record<string, string | undefine
   return Object.keys(environment).flatMap((name) => {
     const prefix = OWN_PREFIXES.find((own) => name.startsWith(own))
     if (!prefix || !environment[name] || known.includes(name) || MARKS.includes(name)) return []
-    return [
-      {
-        name,
-        message: unknown(
-          'variable',
-          name,
-          known,
-          known.filter((legal) => legal.startsWith(prefix)),
-        ),
-      },
-    ]
+    const legal = known.filter((each) => each.startsWith(prefix))
+    return [{ name, message: unknown('variable', name, known, legal) }]
   })
 }
 

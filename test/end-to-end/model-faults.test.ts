@@ -54,13 +54,18 @@ test('[O2] [D7] [M7] an overload is waited out; an unknown tool and wrong argume
   expect(wordsOf((await runsOf(house, 'ticket-1'))[0]!)).not.toContain('fly_to_the_moon')
 })
 
-test('[D7] [O1] the same invalid call three times ends the turn with an alarm, and the next message can succeed', async () => {
+test('[D7] [O1] the same invalid call three times, whatever stands beside it, ends the turn with an alarm, and the next message can succeed', async () => {
   const scenario = rescript(fixFailingTest, {
     first: [
       {
         name: 'never learns',
         when: (view) => !view.heard.includes('once more'),
-        answer: { calls: [{ name: 'fly_to_the_moon', input: {} }] },
+        answer: ({ step }) => ({
+          calls: [
+            { name: 'glob', input: { pattern: `*${step}` } },
+            { name: 'fly_to_the_moon', input: {} },
+          ],
+        }),
       },
     ],
   })

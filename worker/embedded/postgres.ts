@@ -16,7 +16,7 @@ import pg from 'pg'
 import { z } from 'zod'
 import { folderFor, moveUnlessThere, postgresBinaries, postgresUser, type Say } from './postgres-files.ts'
 import { type DatabaseUrls, ensureDatabase, type Passwords, urlFor, urlsFor } from './postgres-roles.ts'
-import { adopt, end, freePort, hasArgument, isAlive, launch, type RunAs, type Server } from './process.ts'
+import { adopt, end, freePort, hasArgument, isAlive, launch, type RunAs, type Server, watched } from './process.ts'
 import { readState, writeState, writeStateOnce } from './state.ts'
 
 export interface EmbeddedPostgres extends DatabaseUrls {
@@ -57,7 +57,7 @@ export async function startPostgres({ home, say }: { home: string; say: Say }): 
     await stopPostmaster(server.pid) // the caller has nothing to stop it with
     throw error
   }
-  const { died, stop } = watched(server)
+  const { died, stop } = watched(server, stopPostmaster)
   return { ...urlsFor(port, cluster.passwords), dataDir: cluster.dataDir, pid: server.pid, died, stop }
 }
 
@@ -254,20 +254,6 @@ async function whoAnswers(port: number, dataDir: string, passwords: Passwords): 
   } finally {
     await client.end()
   }
-}
-
-function watched({ pid, exited }: Server): { died: Promise<string>; stop(): Promise<void> } {
-  let stopping = false
-  const died = new Promise<string>((resolve) => {
-    void exited.then((sentence) => {
-      if (!stopping) resolve(sentence)
-    })
-  })
-  const stop = async () => {
-    stopping = true
-    await stopPostmaster(pid)
-  }
-  return { died, stop }
 }
 
 /** Fast shutdown, then immediate. Never SIGKILL: its backends would live on without it. */

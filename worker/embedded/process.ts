@@ -77,6 +77,24 @@ export function hasArgument(pid: number, argument: string): boolean {
   return execFileSync('ps', ['-ww', '-o', 'command=', '-p', String(pid)], { encoding: 'utf8' }).includes(argument)
 }
 
+/** `died` settles, with the sentence of `exited`, only when the process goes by itself. */
+export function watched(
+  { pid, exited }: Server,
+  stopProcess: (pid: number) => Promise<void>,
+): { died: Promise<string>; stop(): Promise<void> } {
+  let stopping = false
+  const died = new Promise<string>((resolve) => {
+    void exited.then((sentence) => {
+      if (!stopping) resolve(sentence)
+    })
+  })
+  const stop = async () => {
+    stopping = true
+    await stopProcess(pid)
+  }
+  return { died, stop }
+}
+
 /** Sends each signal in turn and waits its milliseconds for the process to go; throws when it outlives the last. */
 export async function end(name: string, pid: number, steps: readonly (readonly [NodeJS.Signals, number])[]): Promise<void> {
   for (const [signal, ms] of steps) {

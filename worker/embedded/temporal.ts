@@ -11,7 +11,7 @@ import { Connection } from '@temporalio/client'
 import { z } from 'zod'
 import { SEARCH_ATTRIBUTES } from '../../core/ticket/search-attributes.ts'
 import type { Say } from './postgres-files.ts'
-import { adopt, end, freePort, hasArgument, isAlive, launch, type Server } from './process.ts'
+import { adopt, end, freePort, hasArgument, isAlive, launch, type Server, watched } from './process.ts'
 import { readState, writeState } from './state.ts'
 import { temporalBinary } from './temporal-binary.ts'
 import { ensureNamespace, isServing, type SearchAttributes } from './temporal-namespace.ts'
@@ -81,7 +81,7 @@ export async function startTemporal(options: TemporalOptions): Promise<EmbeddedT
     await stopServer(server.pid) // the caller has nothing to stop it with
     throw error
   }
-  return { ...addresses(state), ...watched(server) }
+  return { ...addresses(state), ...watched(server, stopServer) }
 }
 
 /** The addresses of the Temporal that runs for this state folder, for another process; null when none answers. */
@@ -187,20 +187,6 @@ async function connected<T>({ port }: State, work: (connection: Connection) => P
   } finally {
     await connection.close()
   }
-}
-
-function watched({ pid, exited }: Server): { died: Promise<string>; stop(): Promise<void> } {
-  let stopping = false
-  const died = new Promise<string>((resolve) => {
-    void exited.then((sentence) => {
-      if (!stopping) resolve(sentence)
-    })
-  })
-  const stop = async () => {
-    stopping = true
-    await stopServer(pid)
-  }
-  return { died, stop }
 }
 
 const stopServer = (pid: number) =>
