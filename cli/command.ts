@@ -61,7 +61,7 @@ export function outcome({ kind, scope, already, heard, holds }: Outcome): string
   const name = scopeName(scope)
   const above = holds.filter((hold) => hold.scope !== scope)
   const sentences = [
-    already === null ? `${name} ${DONE[kind]}.` : `${name} ${kind === 'pause' ? 'is paused' : 'is not held'} already: ${already}.`,
+    already === null ? `${name} ${DONE[kind]}.` : `${name} ${kind === 'pause' ? 'is paused already' : 'is not held'}: ${already}.`,
     ...(heard === null ? [] : [hearing(kind, heard)]),
     ...(kind === 'resume'
       ? above.map((hold) => `${stillHeld(hold)}, so ${name} stays held until switchyard resume ${scopeWord(hold.scope)}.`)

@@ -136,7 +136,7 @@ describe('commands', () => {
     expect(again.out).toMatch(new RegExp(`^T-${ticket} is paused already: paused by mara at 20`))
     await heard(['resume', `T-${ticket}`, '--as', 'mara'])
     const second = await switchyard(['resume', `ticket-${ticket}`, '--as', 'lin'], env)
-    expect(second.out).toMatch(new RegExp(`^T-${ticket} is not held already: resumed by mara at 20`))
+    expect(second.out).toMatch(new RegExp(`^T-${ticket} is not held: resumed by mara at 20`))
     expect([again.code, second.code]).toEqual([0, 0])
   })
 

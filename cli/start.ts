@@ -197,7 +197,7 @@ async function waitForEnd(stopped: Promise<null>, broken: Promise<string>): Prom
 
 /** The rehearsal's webhook secret: the offline GitHub keeps it in its state, so it is kept here too. */
 function rememberedSecret(home: string): string {
-  return remembered(join(home, 'rehearsal-secret'), () => randomBytes(24).toString('hex'))
+  return remembered(join(home, 'rehearsal-secret.json'), () => randomBytes(24).toString('hex'))
 }
 
 function scriptedModel({ modelUrl }: Outside): ModelSettings {

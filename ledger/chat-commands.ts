@@ -1,9 +1,9 @@
 /** A member's exact chat command (spec N5): executed and answered by the host, in the transaction that decides the message. */
 import type { Command } from '../core/routing/command.ts'
-import { ticketScope } from '../core/ticket/scope.ts'
+import { ALL, ticketScope } from '../core/ticket/scope.ts'
 import type { Tx } from './database.ts'
 import { postNotice } from './notices.ts'
-import { recordCommand } from './pauses.ts'
+import { recordCommand, scopesOf } from './pauses.ts'
 
 export interface Said {
   /** The message's id. */
@@ -47,7 +47,7 @@ async function change(tx: Tx, { id, url, author }: Said, kind: 'pause' | 'resume
     case 'pause':
       return already ? `T-${ticket} is held already: ${already}.` : `T-${ticket} is paused; a member who writes \`resume\` lets it go on.`
     case 'resume':
-      return already ? `T-${ticket} is not paused: ${already}.` : `T-${ticket} goes on.`
+      return resumed(tx, ticket, already)
     case 'close':
       return `T-${ticket} is closed.`
     default:
@@ -55,12 +55,18 @@ async function change(tx: Tx, { id, url, author }: Said, kind: 'pause' | 'resume
   }
 }
 
+async function resumed(tx: Tx, ticket: number, already: string | null): Promise<string> {
+  const all = await tx.selectFrom('pause').select('actor').where('scope', '=', ALL).where('held', '=', true).executeTakeFirst()
+  if (all) return `T-${ticket} stays held: all work is paused by ${all.actor}; an admin lifts it.`
+  return already ? `T-${ticket} is not paused: ${already}.` : `T-${ticket} goes on.`
+}
+
 async function statusOf(tx: Tx, ticket: number): Promise<string> {
   const { state } = await tx.selectFrom('ticket').select('state').where('id', '=', ticket).executeTakeFirstOrThrow()
   const hold = await tx
     .selectFrom('pause')
     .selectAll()
-    .where('scope', 'in', [ticketScope(ticket), 'all'])
+    .where('scope', 'in', scopesOf(ticketScope(ticket)))
     .where('held', '=', true)
     .executeTakeFirst()
   const { unread } = await tx
@@ -76,11 +82,11 @@ async function statusOf(tx: Tx, ticket: number): Promise<string> {
 
 /** A person who writes to a paused Ticket's Thread is told once for each pause (spec I2). */
 export async function tellPaused(tx: Tx, thread: number, owners: readonly number[]): Promise<void> {
-  const scopes = [...owners.map(ticketScope), 'all']
+  const scopes = [...owners.map(ticketScope), ALL]
   const [hold] = await tx.selectFrom('pause').selectAll().where('scope', 'in', scopes).where('held', '=', true).orderBy('scope').execute()
   if (!hold) return
-  const what = hold.scope === 'all' ? 'All work' : hold.scope.replace('ticket-', 'T-')
-  const lift = hold.scope === 'all' ? 'an admin lifts it' : 'a member writes `resume`'
+  const what = hold.scope === ALL ? 'All work' : hold.scope.replace('ticket-', 'T-')
+  const lift = hold.scope === ALL ? 'an admin lifts it' : 'a member writes `resume`'
   const text = `${what} is paused by ${hold.actor}; this message waits until ${lift}.`
   await postNotice(tx, { about: `paused:${thread}:${hold.scope}:${hold.generation}`, thread, text })
 }

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { sql } from 'kysely'
 import type { Source } from '../core/routing/trigger.ts'
 import { endAlarm } from './alarms.ts'
-import type { Database } from './database.ts'
+import { type Database, transaction } from './database.ts'
 
 export interface NewDelivery {
   source: Source
@@ -115,17 +115,15 @@ export async function postponeDelivery(db: Database, { id, tries }: PendingDeliv
 
 /** Kept, with the reason why it became no Trigger (spec M5). */
 export async function ignoreDelivery(db: Database, id: number, reason: string): Promise<void> {
-  await settleDelivery(db, id, 'ignored', reason)
-}
-
-export async function settleDelivery(db: Database, id: number, state: 'normalised' | 'ignored', reason: string | null): Promise<void> {
-  await db
-    .updateTable('delivery')
-    .set({ state, reason, settledAt: sql<Date>`now()` })
-    .where('id', '=', id)
-    .where('state', '=', 'pending')
-    .execute()
-  await endAlarm(db, 'intake', `delivery ${id}`)
+  await transaction(db, async (tx) => {
+    await tx
+      .updateTable('delivery')
+      .set({ state: 'ignored', reason, settledAt: sql<Date>`now()` })
+      .where('id', '=', id)
+      .where('state', '=', 'pending')
+      .execute()
+    await endAlarm(tx, 'intake', `delivery ${id}`)
+  })
 }
 
 /** How far the Source's own log of its deliveries was read (spec M3). */

@@ -89,7 +89,6 @@ export async function judged(
     references: [],
     concerns: { pullRequests: [], branches: [], commits: [], reviewThread: null },
     facts: {},
-    hasInvisibleText: false,
     ...said,
   }
   return {

@@ -109,7 +109,6 @@ async function takeInTrigger(
       happenedAt: new Date(trigger.happenedAt),
       mentionsAgent: trigger.mentionsAgent,
       addressesAgent: trigger.addressesAgent,
-      hasInvisibleText: trigger.hasInvisibleText,
       refs: JSON.stringify(trigger.references),
       facts: JSON.stringify(trigger.facts),
       rule: decision.rule,

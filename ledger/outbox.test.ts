@@ -109,3 +109,21 @@ test("[M4] unsettled are a Ticket's effects that may have happened, oldest first
   await markSent(ledger.db, mine(await intend(ledger.db, other)).id)
   expect((await unsettled(ledger.db, first.session)).map(({ id }) => id)).toEqual(rows.slice(0, 2))
 })
+
+test('[O1] an alarm is raised with the failure that it tells of, and ends with the confirmation', async () => {
+  const { id, key } = mine(await intend(ledger.db, await effectOf()))
+  const open = () =>
+    ledger.db
+      .selectFrom('alarm')
+      .select('body')
+      .where('kind', '=', 'effect')
+      .where('subject', '=', key)
+      .where('endedAt', 'is', null)
+      .execute()
+  await settle(ledger.db, id, { state: 'failed', error: 'locked' }, 'GitHub refuses it')
+  expect(await open()).toEqual([{ body: 'GitHub refuses it' }])
+  await settle(ledger.db, id, landed)
+  expect(await open()).toEqual([])
+  await settle(ledger.db, id, { state: 'failed', error: 'late' }, 'too late')
+  expect(await open()).toEqual([])
+})

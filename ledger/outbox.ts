@@ -3,6 +3,7 @@
  * crash that it may have happened, and keeps what it brought, so that the same call finds its result and another one is refused.
  */
 import { sql } from 'kysely'
+import { endAlarm, raiseAlarm } from './alarms.ts'
 import { type Database, type Tx, transaction } from './database.ts'
 import type { OutboxState } from './schema.ts'
 
@@ -93,14 +94,22 @@ export type Settlement =
   | { state: 'failed'; error: string }
   | { state: 'intent' }
 
-/** What became of it. `intent`: it certainly did not happen and may be sent. */
-export async function settle(db: Database, id: number, settlement: Settlement): Promise<void> {
-  await db
-    .updateTable('outbox')
-    .set({ ...settlement, settledAt: settlement.state === 'uncertain' || settlement.state === 'intent' ? null : sql<Date>`now()` })
-    .where('id', '=', id)
-    .where('state', '!=', 'confirmed')
-    .execute()
+/**
+ * What became of it. `intent`: it certainly did not happen and may be sent. People hear an `alarm` with it, and a confirmation ends
+ * what they heard before.
+ */
+export async function settle(db: Database, id: number, settlement: Settlement, alarm?: string): Promise<void> {
+  await transaction(db, async (tx) => {
+    const settled = await tx
+      .updateTable('outbox')
+      .set({ ...settlement, settledAt: settlement.state === 'uncertain' || settlement.state === 'intent' ? null : sql<Date>`now()` })
+      .where('id', '=', id)
+      .where('state', '!=', 'confirmed')
+      .returning('key')
+      .executeTakeFirst()
+    if (settled && settlement.state === 'confirmed') await endAlarm(tx, 'effect', settled.key)
+    if (settled && alarm !== undefined) await raiseAlarm(tx, 'effect', settled.key, alarm)
+  })
 }
 
 /** Effects of a Session's Ticket that may have happened and are not settled, oldest first. */

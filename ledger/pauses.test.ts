@@ -47,7 +47,7 @@ test('[I1] a second pause changes nothing and says who holds it; a second resume
 
 test('[I3] a resume of what never was paused changes nothing', async () => {
   const scope = `ticket-${(await ticketAt()).ticket}`
-  expect(await command({ kind: 'resume', scope })).toMatchObject({ already: 'not paused', mark: { generation: 0 } })
+  expect(await command({ kind: 'resume', scope })).toMatchObject({ already: 'nobody has paused it', mark: { generation: 0 } })
 })
 
 test('[O7] every command is a row with actor, transport and reason, also one that changed nothing', async () => {

@@ -68,7 +68,7 @@ export async function recordCommand(tx: Tx, given: NewCommand): Promise<Recorded
         pause.held === held
           ? pause.actor
             ? `${held ? 'paused' : 'resumed'} by ${pause.actor} at ${pause.at.toISOString()}`
-            : 'not paused'
+            : 'nobody has paused it'
           : null
       const generation = already ? pause.generation : pause.generation + 1
       if (!already) {

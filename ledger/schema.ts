@@ -111,7 +111,6 @@ export interface Ledger {
     createdAt: Generated<Date>
     mentionsAgent: boolean
     addressesAgent: boolean
-    hasInvisibleText: boolean
     refs: Json<Reference[]>
     facts: Json<Record<string, string>>
     rule: 'P1' | 'P2' | 'P3' | 'P4' | 'P5' | 'P6' | 'P7'

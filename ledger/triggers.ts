@@ -11,7 +11,6 @@ export interface ShownTrigger {
   author: string
   member: boolean
   addressesAgent: boolean
-  hasInvisibleText: boolean
   facts: Record<string, string>
   place: { source: string; kind: string; repository: string | null; number: number | null; title: string; url: string }
 }
@@ -32,7 +31,6 @@ export async function shownTriggers(db: Database | Tx, ids: number[]): Promise<M
       'trigger.authorLogin',
       'trigger.member',
       'trigger.addressesAgent',
-      'trigger.hasInvisibleText',
       'trigger.facts',
       'thread.source',
       'thread.kind as placeKind',
@@ -56,7 +54,6 @@ export async function shownTriggers(db: Database | Tx, ids: number[]): Promise<M
         author: row.authorLogin,
         member: row.member,
         addressesAgent: row.addressesAgent,
-        hasInvisibleText: row.hasInvisibleText,
         facts: row.facts,
         place: {
           source: row.source,

@@ -81,6 +81,8 @@ async function tell(db: Database, client: Client, command: UndeliveredCommand): 
   if (command.kind === 'retry') return // its inbox row wakes
   const mark: Mark = { scope: command.scope, generation: command.generation }
   const args: [Command] = [{ by: command.actor, reason: command.reason, mark }]
+  const missed: unknown[] = []
+  // one workflow that cannot hear does not keep the others from hearing
   for (const scope of await scopesToTell(db, command.scope)) {
     try {
       await client.withDeadline(Date.now() + UPDATE_DEADLINE_MS, () =>
@@ -88,9 +90,10 @@ async function tell(db: Database, client: Client, command: UndeliveredCommand): 
       )
     } catch (error) {
       // also what an update answers that met a continue-as-new: not arrived, so it is sent again
-      if (!(error instanceof WorkflowNotFoundError) || command.tries < TRIES_UNTIL_ABSENT) throw error
+      if (!(error instanceof WorkflowNotFoundError) || command.tries < TRIES_UNTIL_ABSENT) missed.push(error)
     }
   }
+  if (missed.length > 0) throw missed[0]
 }
 
 /** Hints from Postgres make the loops quick; nothing rests on them. */

@@ -1,13 +1,15 @@
 /** What a state folder remembers for good, so that a restart finds it again. */
 import { randomBytes } from 'node:crypto'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
+import { z } from 'zod'
+import { readState, writeStateOnce } from './embedded/state.ts'
 
 /** This machine's name in task queues: the same after a restart, another one for another state folder. */
 export function hostName(home: string): string {
   return remembered(
-    join(home, 'host'),
+    join(home, 'host.json'),
     () =>
       `${hostname()
         .toLowerCase()
@@ -17,6 +19,6 @@ export function hostName(home: string): string {
 }
 
 export function remembered(path: string, make: () => string): string {
-  if (!existsSync(path)) writeFileSync(path, make(), { mode: 0o600 })
-  return readFileSync(path, 'utf8')
+  if (!existsSync(path)) writeStateOnce(path, make())
+  return readState(path, z.string().min(1))!
 }

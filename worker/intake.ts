@@ -65,14 +65,17 @@ async function judge(intake: Intake, agent: AgentIdentity, trigger: NormalisedTr
   const repository = await repositoryRow(intake.db, place.source, place.repository)
   const row = await accountRow(intake.db, author)
   const self = author.id === agent.id || (author.viaApp !== null && author.viaApp === agent.appId)
+  const editor = editorOf(trigger)
   const member =
-    !self && (await isMember(intake, trigger, author, repository)) && (await isMember(intake, trigger, editorOf(trigger), repository))
+    !self &&
+    (await isMember(intake, trigger, author, repository)) &&
+    (editor === null || (await isMember(intake, trigger, editor, repository)))
   return { trigger, repository, author: row, self, member }
 }
 
-/** Of what somebody else edited, the weaker of both authorities holds (spec N7). */
-function editorOf({ author, facts }: NormalisedTrigger): Author {
-  if (facts.editor === undefined) return author
+/** Who else edited it: then the weaker of both authorities holds (spec N7). */
+function editorOf({ author, facts }: NormalisedTrigger): Author | null {
+  if (facts.editor === undefined) return null
   const kind = facts.editorKind === 'user' ? 'user' : 'unknown'
   return {
     source: author.source,

@@ -1,5 +1,4 @@
 /** A comment: opened with the opening sentence (spec H5), found again by its hidden marker among the agent's own comments, so an uncertain one is never written twice. */
-import { markerLine } from '../../core/message/marker.ts'
 import { messageBody } from '../../core/message/opening.ts'
 import { openingSentence } from '../opening.ts'
 import type { EffectAt, EffectKind, Landed } from './effect-kind.ts'
@@ -19,7 +18,7 @@ export const comment: EffectKind = {
     const { repository, number, reviewComment } = row.payload as unknown as CommentPlace
     const { id: authorId } = await github.identity()
     const since = new Date(row.createdAt.getTime() - CLOCKS_APART_MS)
-    const search = { number, marker: markerLine(row.key), authorId, since, ...(reviewComment === null ? {} : { reviewComment }) }
+    const search = { number, key: row.key, authorId, since, ...(reviewComment === null ? {} : { reviewComment }) }
     const found = await github.client.findCommentByMarker(repository, search)
     return found && { externalId: found.id, url: found.url }
   },

@@ -5,7 +5,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ApplicationFailure } from '@temporalio/activity'
 import { GithubError } from '../../channels/github/failure.ts'
-import { endAlarm, raiseAlarm } from '../../ledger/alarms.ts'
 import { type EffectRow, intend, markSent, type NewEffect, settle } from '../../ledger/outbox.ts'
 import type { Deps } from '../deps.ts'
 import type { EffectAt, Landed } from './effect-kind.ts'
@@ -77,7 +76,6 @@ async function confirm(at: EffectAt, landed: Landed): Promise<Landed> {
   const { deps, row } = at
   await KINDS[row.kind]!.landed?.(at, landed)
   await settle(deps.db, row.id, { state: 'confirmed', ...landed })
-  await endAlarm(deps.db, 'effect', row.key)
   return landed
 }
 
@@ -112,8 +110,7 @@ async function afterFailure(at: EffectAt, error: unknown, unsent: 'intent' | 'un
     case 'unauthorised':
       // a look-up is repeated for ever, so somebody must hear of it; a request is not
       if (unsent === 'intent' && row.tries >= UNAUTHORISED_TRIES) return final(at, failure.message)
-      if (unsent === 'uncertain') await raiseAlarm(deps.db, 'effect', row.key, `What became of it cannot be looked up: ${failure.message}`)
-      await settle(deps.db, row.id, again)
+      await settle(deps.db, row.id, again, unsent === 'uncertain' ? `What became of it cannot be looked up: ${failure.message}` : undefined)
       throw ApplicationFailure.retryable(known, 'Unauthorised')
     case 'forbidden':
     case 'not-found':
@@ -127,7 +124,7 @@ async function afterFailure(at: EffectAt, error: unknown, unsent: 'intent' | 'un
 }
 
 async function final({ deps, row }: EffectAt, message: string): Promise<{ refused: string }> {
-  await settle(deps.db, row.id, { state: 'failed', error: message })
-  await raiseAlarm(deps.db, 'effect', row.key, `GitHub refuses it for good: ${message}`)
-  return { refused: `GitHub refuses it for good: ${message}` }
+  const refused = `GitHub refuses it for good: ${message}`
+  await settle(deps.db, row.id, { state: 'failed', error: message }, refused)
+  return { refused }
 }

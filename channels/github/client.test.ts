@@ -2,6 +2,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, test } from 'vitest'
+import { markerLine } from '../../core/message/marker.ts'
 import { createGithubClient, type GithubSettings } from './client.ts'
 import { endpointsOf } from './endpoints.ts'
 import { classify, GithubError, type GithubFailure } from './failure.ts'
@@ -253,17 +254,19 @@ describe('identity and tokens', () => {
 })
 
 describe('comments and pull requests', () => {
-  const marker = '<!-- switchyard:v1 k=abc -->'
+  const key = 'ticket-1/report/done'
+  const marker = markerLine(key)
 
-  test('[F141] a comment is found by its marker only if the agent wrote it', async () => {
+  test('[F141] a comment is found by its marker only if the agent wrote it and its own marker stands last', async () => {
     const copied = { ...comment, id: 1, body: `x\n${marker}`, user: { id: 8 } }
     const ghost = { ...copied, id: 2, user: null }
     const quoted = { ...comment, id: 3, body: `> ${marker}` }
     const own = { ...comment, id: 4, body: `hello\r\n\r\n${marker}` }
-    const search = { number: 7, marker, authorId: '9', since: now }
-    const { client } = await github(() => [200, [copied, ghost, quoted, own]])
+    const older = { ...comment, id: 5, body: `as I wrote:\n${marker}\n${markerLine('ticket-1/report/blocked')}` }
+    const search = { number: 7, key, authorId: '9', since: now }
+    const { client } = await github(() => [200, [copied, ghost, quoted, older, own]])
     expect((await client.findCommentByMarker('acme/shop', search))?.id).toBe('4')
-    const others = await github(() => [200, [copied, ghost, quoted]])
+    const others = await github(() => [200, [copied, ghost, quoted, older]])
     expect(await others.client.findCommentByMarker('acme/shop', search)).toBeNull()
   })
 
@@ -276,14 +279,15 @@ describe('comments and pull requests', () => {
         { ...reply, id: 2 },
       ],
     ])
-    const found = await client.findCommentByMarker('acme/shop', { number: 91, reviewComment: '30', marker, authorId: '9', since: now })
+    const found = await client.findCommentByMarker('acme/shop', { number: 91, reviewComment: '30', key, authorId: '9', since: now })
     expect(found?.id).toBe('2')
     expect(seen[0]?.request).toContain('GET /repos/acme/shop/pulls/91/comments?since=2026-11-30T12%3A00%3A00.000Z')
   })
 
   test('[M3] a list is read to its last page', async () => {
-    const { client } = await github((request) => [200, request.endsWith('page=1') ? Array(100).fill(comment) : [comment]])
-    expect(await client.listComments('acme/shop', 7, now)).toHaveLength(101)
+    const own = { ...comment, id: 4, body: marker }
+    const { client } = await github((request) => [200, request.endsWith('page=1') ? Array(100).fill(comment) : [own]])
+    expect((await client.findCommentByMarker('acme/shop', { number: 7, key, authorId: '9', since: now }))?.id).toBe('4')
   })
 
   test('[F052] a comment id beyond 2^53 is kept exactly', async () => {

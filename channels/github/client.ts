@@ -3,6 +3,7 @@
  * (spec M4, F132). What fails is a `GithubError`. Ids are text, whatever their size (F052).
  */
 import { Octokit } from '@octokit/core'
+import { isOwnMessage } from '../../core/message/marker.ts'
 import type { AgentIdentity } from '../../core/routing/trigger.ts'
 import { createCredentials, type GithubAccount, type Token } from './credentials.ts'
 import { type AddressSettings, type Endpoints, endpointsOf } from './endpoints.ts'
@@ -48,8 +49,8 @@ export interface CommentSearch {
   number: number
   /** Root comment of the review thread. */
   reviewComment?: string
-  marker: string
-  /** Only the agent's own comments count, since anybody can copy a marker (F141). */
+  /** The key that its marker is made of. Only the agent's own comments count, since anybody can copy a marker (F141). */
+  key: string
   authorId: string
   since: Date
 }
@@ -197,13 +198,11 @@ export function createGithubClient(settings: GithubSettings, deps: { now: () => 
       return commentFacts(await call(fullName, route, { number, comment, body }), true)
     },
 
-    listComments: comments,
-
     async findCommentByMarker(
       fullName: string,
-      { number, reviewComment, marker, authorId, since }: CommentSearch,
+      { number, reviewComment, key, authorId, since }: CommentSearch,
     ): Promise<CommentFacts | null> {
-      const isOurs = (comment: CommentFacts) => comment.authorId === authorId && comment.body.split('\n').includes(marker)
+      const isOurs = (comment: CommentFacts) => isOwnMessage(comment, key, { id: authorId })
       if (reviewComment === undefined) return (await comments(fullName, number, since)).find(isOurs) ?? null
       const route = 'GET /repos/{owner}/{repo}/pulls/{number}/comments'
       const replies = (await pages(fullName, route, { number, since: since.toISOString() })).filter(

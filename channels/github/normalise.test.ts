@@ -152,7 +152,6 @@ describe('messages', () => {
       references: [{ kind: 'issue', repository: 'acme/shop', number: 3 }],
       concerns: { pullRequests: [], branches: [], commits: [], reviewThread: null },
       facts: {},
-      hasInvisibleText: false,
     })
   })
 
@@ -276,7 +275,7 @@ describe('messages', () => {
 
   test('[F047] invisible characters are flagged and the text stays as it is', () => {
     const trigger = one('issue_comment', commented('created', { body: '@switch\u200Byard' }))
-    expect(trigger).toMatchObject({ mentionsAgent: false, hasInvisibleText: true, text: '@switch\u200Byard' })
+    expect(trigger).toMatchObject({ mentionsAgent: false, text: '@switch\u200Byard' })
   })
 
   test('[M5] a title in Markdown does not hide the body', () => {

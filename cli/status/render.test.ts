@@ -21,7 +21,6 @@ const message: ShownTrigger = {
   author: 'lin',
   member: true,
   addressesAgent: true,
-  hasInvisibleText: false,
   facts: {},
   place: {
     source: 'github',

@@ -3,7 +3,7 @@
  * whatever an outsider could choose is quoted there, and what was written stands fenced below. Sender, permission and
  * explicitness come from the header only.
  */
-import { fence, oneLine } from './fence.ts'
+import { fence, hidesText, oneLine } from './fence.ts'
 
 export interface CardFacts {
   /** The Trigger's id; tools take it as `message`. */
@@ -22,7 +22,6 @@ export interface CardFacts {
   happenedAt: string
   facts: Readonly<Record<string, string>>
   text: string
-  hasInvisibleText: boolean
   /** Where the whole stands when the text has to be cut, as words for the model. */
   whole: string
 }
@@ -34,19 +33,7 @@ export function card(given: CardFacts, limit = CARD_TEXT_BYTES): string {
   return [...header(given), ...body(given, limit)].join('\n')
 }
 
-function header({
-  message,
-  kind,
-  candidate,
-  standing,
-  event,
-  place,
-  author,
-  url,
-  happenedAt,
-  facts,
-  hasInvisibleText,
-}: CardFacts): string[] {
+function header({ message, kind, candidate, standing, event, place, author, url, happenedAt, facts, text }: CardFacts): string[] {
   const about = `${kind} ${message}`
   const first = candidate
     ? [`candidate ${candidate.id}`, about, candidate.explicit ? 'explicit' : 'inferred', oneLine(place), oneLine(event)]
@@ -58,7 +45,7 @@ function header({
       .sort()
       .map((name) => `${oneLine(name)}: ${JSON.stringify(oneLine(facts[name]!))}`),
     ...(candidate?.returned ?? []).map(({ ticket, reason }) => `handed back by ${ticket}: ${JSON.stringify(oneLine(reason))}`),
-    ...(hasInvisibleText ? ['the text holds invisible or reordering characters, shown as \\u{…}'] : []),
+    ...(hidesText(text) ? ['the text holds invisible or reordering characters, shown as \\u{…}'] : []),
   ]
 }
 

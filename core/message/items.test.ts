@@ -12,7 +12,6 @@ const trigger = (over: Partial<Trigger> = {}): Trigger => ({
   happenedAt: new Date('2026-11-30T12:00:00Z'),
   author: 'lin',
   member: true,
-  hasInvisibleText: false,
   facts: {},
   place: { repository: 'acme/shop', number: 7, title: 'The total is wrong' },
   ...over,

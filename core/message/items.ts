@@ -16,7 +16,6 @@ export interface Item {
     happenedAt: Date
     author: string
     member: boolean
-    hasInvisibleText: boolean
     facts: Readonly<Record<string, string>>
     place: { repository: string | null; number: number | null; title: string }
   } | null
@@ -51,7 +50,6 @@ export function showItem(item: Item): string {
     happenedAt: trigger.happenedAt.toISOString(),
     facts: trigger.facts,
     text: trigger.text ?? '[removed from the record]',
-    hasInvisibleText: trigger.hasInvisibleText,
     whole: item.candidate ? `orchestrator_read {"what": "thread", "id": "${trigger.id}"}` : 'orchestrator_read {"what": "ticket"}',
   })
 }

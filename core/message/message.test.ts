@@ -222,7 +222,6 @@ describe('Trigger card', () => {
     happenedAt: '2026-08-21T10:00:00Z',
     facts: {},
     text: 'Login fails\n\nPlease fix it.',
-    hasInvisibleText: false,
     whole: 'orchestrator_read, what "thread", id "12"',
   }
 
@@ -239,6 +238,12 @@ describe('Trigger card', () => {
     const shown = card({ ...facts, candidate: null, standing: 'started this Ticket', text: 'And the docs?' })
     expect(shown).toMatch(/^message 12 · started this Ticket · acme\/shop#7/)
     expect(shown).toContain('(in: Login fails)\n\nAnd the docs?')
+  })
+
+  test('[L1] a text that hides characters says so in the header', () => {
+    const words = 'the text holds invisible or reordering characters'
+    expect(card({ ...facts, text: 'plain' })).not.toContain(words)
+    for (const hidden of ['\u061C', '\u00AD', '\u202E']) expect(card({ ...facts, text: `a${hidden}b` })).toContain(words)
   })
 
   test('[G2] a candidate that came back carries the reasons', () => {

@@ -97,19 +97,14 @@ describe('what mentions the agent', () => {
 
 describe('invisible characters', () => {
   test.each([
-    ['[F047] inside the handle: no match, flag', '@ag\u200Bent do X', false],
-    ['[F048] a right-to-left override before a reversed handle: no match, flag', '\u202Etnega@ do X', false],
-    ['[F048] tag characters behind a plain handle: a match, flag', '@agent\u{E0061}\u{E0062}', true],
-    ['[F047] between the handle and what a reader sees as its rest: no match, flag', '@agent\u200B-extra', false],
-    ['[F047] between an address and its sign: no match, flag', 'foo\u2060@agent', false],
+    ['[F047] inside the handle: no match', '@ag\u200Bent do X', false],
+    ['[F048] a right-to-left override before a reversed handle: no match', '\u202Etnega@ do X', false],
+    ['[F048] tag characters behind a plain handle: a match', '@agent\u{E0061}\u{E0062}', true],
+    ['[F047] between the handle and what a reader sees as its rest: no match', '@agent\u200B-extra', false],
+    ['[F047] between an address and its sign: no match', 'foo\u2060@agent', false],
   ])('%s', (_, text, matches) => {
-    expect(findMention(text, 'agent')).toMatchObject({ mentioned: matches, hasInvisibleText: true })
+    expect(findMention(text, 'agent')).toMatchObject({ mentioned: matches })
   })
-
-  test.each(['plain', '👩‍👩‍👧', '👩🏽‍💻 done', '❤️‍🔥', '🏴\u{E0067}\u{E0062}\u{E0065}\u{E006E}\u{E0067}\u{E007F}', '你好，世界'])(
-    '[F047] %j hides nothing',
-    (text) => expect(findMention(text, 'agent').hasInvisibleText).toBe(false),
-  )
 })
 
 test.each([

@@ -6,8 +6,6 @@ import { spoken } from './spoken.ts'
 
 export interface Mention {
   mentioned: boolean
-  /** Zero-width, bidirectional or tag characters stand in the text; it must be shown escaped (F047, F048). */
-  hasInvisibleText: boolean
   /** The text without the mentions that count, each with a comma or colon right behind it: what a command is read from (N5). */
   withoutMention: string
 }
@@ -16,7 +14,6 @@ export function findMention(text: string, slug: string): Mention {
   const found = [...spoken(text).matchAll(handle(slug))]
   return {
     mentioned: found.length > 0,
-    hasInvisibleText: hasInvisibleText(text),
     withoutMention: without(
       text,
       found.map((match) => ({ start: match.index, end: match.index + match[0].length })),
@@ -25,15 +22,6 @@ export function findMention(text: string, slug: string): Mention {
 }
 
 const INVISIBLE = '\\u200B-\\u200F\\u202A-\\u202E\\u2060-\\u2069\\uFEFF\\u{E0000}-\\u{E007F}'
-
-/** Joiners inside an emoji and the tags of a regional flag are part of what is seen, so they hide nothing. */
-const EMOJI_SEQUENCE =
-  /\u{1F3F4}[\u{E0020}-\u{E007E}]+\u{E007F}|(?<=\p{Extended_Pictographic}[\uFE0F\u{1F3FB}-\u{1F3FF}]?)\u200D(?=\p{Extended_Pictographic})/gu
-const ANY_INVISIBLE = new RegExp(`[${INVISIBLE}]`, 'u')
-
-export function hasInvisibleText(text: string): boolean {
-  return ANY_INVISIBLE.test(text) && ANY_INVISIBLE.test(text.replace(EMOJI_SEQUENCE, ''))
-}
 
 /**
  * The boundaries look past invisible characters, since a reader sees none of them. Behind the handle a letter of an alphabet in

@@ -77,7 +77,6 @@ export interface NormalisedTrigger {
   /** Small facts that the card shows, e.g. `{ conclusion: 'failure', name: 'unit' }`. */
   facts: Record<string, string>
   /** The message holds invisible or bidirectional control characters; shown escaped. */
-  hasInvisibleText: boolean
 }
 
 /** A delivery that is no Trigger says why (spec M5). */

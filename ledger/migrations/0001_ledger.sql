@@ -200,7 +200,6 @@ create table trigger (
   created_at timestamptz not null default now(),
   mentions_agent boolean not null,
   addresses_agent boolean not null,
-  has_invisible_text boolean not null,
   refs jsonb not null,
   facts jsonb not null,
   rule text not null check (rule in ('P1', 'P2', 'P3', 'P4', 'P5', 'P6', 'P7')),

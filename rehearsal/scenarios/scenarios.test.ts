@@ -62,7 +62,6 @@ const cardOf = (world: World, given: { message: number; candidate?: number }) =>
     happenedAt: '2026-03-04T05:06:07Z',
     facts: {},
     text: `${world.issue.title}\n\n${world.issue.body}`,
-    hasInvisibleText: false,
     whole: 'the issue',
   })
 const executorCard = (world: World) => cardOf(world, { message: 12 })

@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest'
 import { fixFailingTest, world } from '../../rehearsal/scenarios/fix-failing-test.ts'
+import { status } from '../../workflows/protocol.ts'
 import { eventually, openHouse } from './house.ts'
+import { onlyAcknowledges } from './scripts.ts'
 
 const repository = world.repository.fullName
 
@@ -62,4 +64,34 @@ test('[N5] [I2] [P7] members command by chat and are answered; who writes to a p
   )
   const told = (await house.end(number)).issue.comments.filter(({ author }) => author === 'switchyard[bot]')
   expect(told.map(({ body }) => body.split('\n\n')[1])).toEqual(['Only members of acme/widgets can ask this agent for work.'])
+})
+
+test('[I2] [N5] a workflow that cannot hear keeps no other from hearing, and a member is told that only an admin lifts a pause of all', {
+  timeout: 120_000,
+}, async () => {
+  const house = await openHouse({ world, scenario: onlyAcknowledges(fixFailingTest) })
+  const { db } = house.ledger
+  await house.openIssue()
+  await eventually('T-1 waits', () => db.selectFrom('ticket').select('id').where('state', '=', 'waiting').executeTakeFirst())
+  await house.client.workflow.getHandle('main').terminate('the test has no main Session')
+  const isHeld = async () => (await house.client.workflow.getHandle('ticket-1').query(status)).held
+  const missedOnce = () =>
+    eventually('one try has missed main', () =>
+      db.selectFrom('command').select('tries').where('deliveredAt', 'is', null).where('error', 'is not', null).executeTakeFirst(),
+    )
+
+  await house.command('pause', 'all')
+  expect(await missedOnce()).toEqual({ tries: 1 })
+  expect(await isHeld()).toBe(true)
+
+  await house.operate('comment', { repository, number: 1, as: 'mara', body: '@switchyard resume' })
+  await eventually('mara is answered', async () =>
+    (await house.end(1)).issue.comments.some(({ body }) => body.includes('T-1 stays held: all work is paused by')),
+  )
+  expect(await isHeld()).toBe(true)
+
+  await db.updateTable('command').set({ deliveredAt: new Date() }).where('kind', '=', 'pause').execute()
+  await house.command('resume', 'all')
+  expect(await missedOnce()).toEqual({ tries: 1 })
+  expect(await isHeld()).toBe(false)
 })

@@ -137,7 +137,6 @@ export function fact(given: Delivered, told: Told, author: Author = given.sender
     mentionsAgent: false,
     addressesAgent: false,
     references: [],
-    hasInvisibleText: false,
   })
 }
 
@@ -180,7 +179,6 @@ export function message(given: Delivered, told: Told, { author, text, before, as
       mentionsAgent,
       addressesAgent: mentionsAgent || asked,
       references: findReferences(whole, { repository: given.repository.fullName, host }),
-      hasInvisibleText: now.some((part) => part.hasInvisibleText),
     },
   )
 }
@@ -191,10 +189,7 @@ function editor({ action, sender }: Delivered, author: Author): Record<string, s
   return { editor: sender.id ?? 'unknown', editorLogin: sender.login, editorKind: sender.kind }
 }
 
-type Words = Pick<
-  NormalisedTrigger,
-  'kind' | 'author' | 'text' | 'commandText' | 'mentionsAgent' | 'addressesAgent' | 'references' | 'hasInvisibleText'
->
+type Words = Pick<NormalisedTrigger, 'kind' | 'author' | 'text' | 'commandText' | 'mentionsAgent' | 'addressesAgent' | 'references'>
 
 function complete(given: Delivered, told: Told, words: Words): Normalised {
   const name = eventName(given)
