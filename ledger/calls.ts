@@ -4,7 +4,7 @@
  */
 import { type ExpressionBuilder, sql } from 'kysely'
 import { INTERRUPTED } from '../core/prompt/conversation.ts'
-import type { Mark } from '../core/ticket/scope.ts'
+import { type Mark, sessionScope } from '../core/ticket/scope.ts'
 import { type Database, type Tx, transaction } from './database.ts'
 import { holdsOn } from './pauses.ts'
 import type { CallOutcome, Ledger } from './schema.ts'
@@ -48,7 +48,7 @@ export function beginCall(db: Database, at: CallAddress): Promise<Begun> {
       .executeTakeFirstOrThrow()
     if (row.outcome !== null) return { outcome: 'done' }
     if (row.state === 'closed') return { outcome: 'closed' }
-    const holds = await holdsOn(tx, row.ticket === null ? 'main' : `ticket-${row.ticket}`, { share: true })
+    const holds = await holdsOn(tx, sessionScope(row.ticket), { share: true })
     if (holds.length > 0) return { outcome: 'paused', holds }
     if (row.nature === 'once' && row.startedAt !== null) {
       await storeResult(tx, at, { text: INTERRUPTED, outcome: 'interrupted' })

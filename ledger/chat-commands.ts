@@ -1,9 +1,9 @@
 /** A member's exact chat command (spec N5): executed and answered by the host, in the transaction that decides the message. */
 import type { Command } from '../core/routing/command.ts'
-import { ALL, ticketScope } from '../core/ticket/scope.ts'
+import { ALL, holdersOf, ticketScope } from '../core/ticket/scope.ts'
 import type { Tx } from './database.ts'
 import { postNotice } from './notices.ts'
-import { recordCommand, scopesOf } from './pauses.ts'
+import { recordCommand } from './pauses.ts'
 
 export interface Said {
   /** The message's id. */
@@ -66,7 +66,7 @@ async function statusOf(tx: Tx, ticket: number): Promise<string> {
   const hold = await tx
     .selectFrom('pause')
     .selectAll()
-    .where('scope', 'in', scopesOf(ticketScope(ticket)))
+    .where('scope', 'in', holdersOf(ticketScope(ticket)))
     .where('held', '=', true)
     .executeTakeFirst()
   const { unread } = await tx

@@ -1,6 +1,6 @@
 /** Commands on their way to the workflows: the row holds already; the update only tells (design §4, Pause). */
 import { sql } from 'kysely'
-import { ALL } from '../core/ticket/scope.ts'
+import { ALL, MAIN, ticketScope } from '../core/ticket/scope.ts'
 import type { Database } from './database.ts'
 import type { CommandKind } from './pauses.ts'
 
@@ -37,5 +37,5 @@ export async function failCommand(db: Database, id: number, error: string): Prom
 export async function scopesToTell(db: Database, scope: string): Promise<string[]> {
   if (scope !== ALL) return [scope]
   const tickets = await db.selectFrom('ticket').select('id').where('state', '!=', 'closed').orderBy('id').execute()
-  return ['main', ...tickets.map(({ id }) => `ticket-${id}`)]
+  return [MAIN, ...tickets.map(({ id }) => ticketScope(id))]
 }

@@ -3,7 +3,7 @@
  * checked against them inside the transaction that starts it.
  */
 import { sql } from 'kysely'
-import { ALL, MAIN, type Mark, ticketOf } from '../core/ticket/scope.ts'
+import { ALL, holdersOf, MAIN, type Mark, ticketOf } from '../core/ticket/scope.ts'
 import type { Database, Tx } from './database.ts'
 import { deliver } from './inbox.ts'
 import { closeTicket } from './tickets.ts'
@@ -21,15 +21,12 @@ export interface NewCommand {
 }
 export type Recorded = { id: number; mark: Mark; already: null | string } | { refused: string }
 
-/** The scopes that hold a Session: its own and everything. */
-export const scopesOf = (scope: string): string[] => [scope, ALL]
-
 /** The marks that hold a Session now; none: it may go on. `share` keeps a pause from being written until the transaction ends. */
 export async function holdsOn(tx: Database | Tx, scope: string, { share = false } = {}): Promise<Mark[]> {
   const rows = await tx
     .selectFrom('pause')
     .select(['scope', 'generation', 'held'])
-    .where('scope', 'in', scopesOf(scope))
+    .where('scope', 'in', holdersOf(scope))
     .orderBy('scope')
     .$if(share, (query) => query.forShare())
     .execute()

@@ -1,5 +1,5 @@
 /** What must have a workflow (spec O5): the main Session and every Ticket that is not closed, with what holds it, in one snapshot. */
-import { ALL, MAIN, ticketScope } from '../core/ticket/scope.ts'
+import { holdersOf, MAIN, ticketScope } from '../core/ticket/scope.ts'
 import { type Database, transaction } from './database.ts'
 
 export interface Live {
@@ -16,7 +16,7 @@ export function liveWorkflows(db: Database): Promise<Live[]> {
       const holds = await tx.selectFrom('pause').select(['scope', 'actor']).where('held', '=', true).orderBy('scope').execute()
       return [MAIN, ...tickets.map(({ id }) => ticketScope(id))].map((scope) => ({
         scope,
-        heldBy: holds.filter((hold) => hold.scope === scope || hold.scope === ALL).map(({ actor }) => actor ?? 'nobody known'),
+        heldBy: holds.filter((hold) => holdersOf(scope).includes(hold.scope)).map(({ actor }) => actor ?? 'nobody known'),
       }))
     },
     'repeatable read',

@@ -1,7 +1,7 @@
 /** What one model step sees: pause, revision, Policy, log and unread inbox, in one snapshot (design §5). */
 import { sql } from 'kysely'
 import type { LogEntry } from '../core/prompt/conversation.ts'
-import type { Mark } from '../core/ticket/scope.ts'
+import { type Mark, sessionScope } from '../core/ticket/scope.ts'
 import { type Database, type Tx, transaction } from './database.ts'
 import { holdsOn } from './pauses.ts'
 import type { Configuration } from './revisions.ts'
@@ -50,19 +50,17 @@ export interface TicketView {
   spentTokens: number
 }
 
-/** One snapshot: pause, revision, Policy, log, unread inbox. At most `mostItems` items; the caller shows as many as fit. */
-export function viewStep(
-  db: Database,
-  { session }: StepAddress,
-  readConfiguration: (tx: Tx) => Promise<Configuration>,
-  mostItems = 200,
-): Promise<StepView> {
+/** More never fit into one request. */
+const MOST_ITEMS = 200
+
+/** One snapshot: pause, revision, Policy, log, unread inbox. The caller shows as many items as fit. */
+export function viewStep(db: Database, { session }: StepAddress, readConfiguration: (tx: Tx) => Promise<Configuration>): Promise<StepView> {
   return transaction(
     db,
     async (tx) => {
       const row = await tx.selectFrom('session').selectAll().where('id', '=', session).executeTakeFirstOrThrow()
       if (row.role === 'subagent') throw new Error(`session ${session} is a subagent's; subagents cannot run yet`)
-      const scope = row.ticket === null ? 'main' : `ticket-${row.ticket}`
+      const scope = sessionScope(row.ticket)
       const ticket = row.ticket === null ? null : await ticketView(tx, row.ticket)
       const entries = await tx
         .selectFrom('sessionLog')
@@ -81,7 +79,7 @@ export function viewStep(
         configuration: await readConfiguration(tx),
         log: entries.map(logEntry),
         logSeq: entries.at(-1)?.seq ?? 0,
-        unread: await unreadItems(tx, scope, mostItems),
+        unread: await unreadItems(tx, scope, MOST_ITEMS),
         baseCommit: row.baseCommit,
         agentsMd: row.agentsMd,
       }

@@ -4,9 +4,9 @@
  * (M5), and every alarm and every person's command shows (O1, O7). A list that is not given whole says how many there are.
  */
 import { type Selectable, sql } from 'kysely'
-import { ALL, ticketScope } from '../core/ticket/scope.ts'
+import { ALL, holdersOf, MAIN, ticketScope } from '../core/ticket/scope.ts'
 import { type Database, type Tx, transaction } from './database.ts'
-import { type CommandKind, scopesOf } from './pauses.ts'
+import type { CommandKind } from './pauses.ts'
 import type { CallOutcome, InboxKind, Ledger, OutboxState, TicketState } from './schema.ts'
 import { type ShownTrigger, shownTriggers } from './triggers.ts'
 
@@ -66,7 +66,7 @@ export function overview(db: Database, { shown = 5 } = {}): Promise<Overview> {
     db,
     async (tx) => ({
       held: await holds(tx),
-      main: { unread: await unreadOf(tx, 'main') },
+      main: { unread: await unreadOf(tx, MAIN) },
       tickets: await rows<TicketLine>(tx, sql`${TICKET_LINES} where ticket.state <> 'closed' order by ${BY_STATE}, ticket.id`),
       closed: {
         count: await countOf(tx, sql`ticket where state = 'closed'`),
@@ -205,7 +205,7 @@ export function ticketStory(db: Database, ticket: number): Promise<Story | null>
 }
 
 /** What holds a scope now: its own pause, or the one of everything. */
-export const holdsOver = (db: Database | Tx, scope: string): Promise<Hold[]> => holds(db, scopesOf(scope))
+export const holdsOver = (db: Database | Tx, scope: string): Promise<Hold[]> => holds(db, holdersOf(scope))
 
 /** Open alarms, or all that ever were; `of` a Ticket: its own, its Sessions' and its effects'. */
 export function alarms(db: Database | Tx, { all = false, of = null }: { all?: boolean; of?: number | null } = {}): Promise<Alarm[]> {

@@ -310,13 +310,11 @@ describe('comments and pull requests', () => {
     await client.updatePullRequest('acme/shop', 91, { body: 'c' })
     await client.closePullRequest('acme/shop', 91)
     await client.replyInReviewThread('acme/shop', 91, '30', 'done')
-    await client.addReaction('acme/shop', { issueComment: '55' }, 'eyes')
     expect(seen.map(({ request, body }) => [request, body])).toEqual([
       ['POST /repos/acme/shop/pulls', { head: 'fix', base: 'main', title: 't', body: 'b', draft: true }],
       ['PATCH /repos/acme/shop/pulls/91', { body: 'c' }],
       ['PATCH /repos/acme/shop/pulls/91', { state: 'closed' }],
       ['POST /repos/acme/shop/pulls/91/comments/30/replies', { body: 'done' }],
-      ['POST /repos/acme/shop/issues/comments/55/reactions', { content: 'eyes' }],
     ])
   })
 

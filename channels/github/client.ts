@@ -42,7 +42,6 @@ export interface PullRequestFacts {
 }
 
 export type Permission = 'admin' | 'maintain' | 'write' | 'triage' | 'read' | 'none'
-export type Reactable = { issue: number } | { issueComment: string } | { reviewComment: string }
 
 /** Where a comment is looked for: below an issue or pull request, or in one review thread. */
 export interface CommentSearch {
@@ -260,17 +259,7 @@ export function createGithubClient(settings: GithubSettings, deps: { now: () => 
       const basic = Buffer.from(`x-access-token:${token}`).toString('base64')
       return { url: `${endpoints.git}/${fullName}.git`, header: `Authorization: Basic ${basic}`, expiresAt }
     },
-
-    /** Naturally idempotent: GitHub answers with the reaction that is there. */
-    async addReaction(fullName: string, target: Reactable, content: 'eyes' | '+1' | 'rocket' | 'confused'): Promise<void> {
-      await call(fullName, `POST /repos/{owner}/{repo}/${reactionPath(target)}/reactions`, { content })
-    },
   }
-}
-
-function reactionPath(target: Reactable): string {
-  if ('issue' in target) return `issues/${target.issue}`
-  return 'issueComment' in target ? `issues/comments/${target.issueComment}` : `pulls/comments/${target.reviewComment}`
 }
 
 /** `role_name` is finer than `permission`, but may be a role of the organisation's own. */

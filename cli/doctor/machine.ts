@@ -3,8 +3,8 @@ import { execFile } from 'node:child_process'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { z } from 'zod'
 import { createSandbox } from '../../activities/workspace/sandbox.ts'
+import { Holder } from '../../worker/embedded/home.ts'
 import { isAlive } from '../../worker/embedded/process.ts'
 import { readState } from '../../worker/embedded/state.ts'
 import { type Finding, type Given, off, ok, problem, reasonOf } from './finding.ts'
@@ -37,9 +37,6 @@ export async function sandbox({ settings }: Given): Promise<Finding> {
     await confined.close()
   }
 }
-
-/** The folder's holder, as worker/embedded/home.ts writes it for people. */
-const Holder = z.object({ pid: z.int() })
 
 export async function ports({ settings, home }: Given): Promise<Finding[]> {
   const holder = readState(join(home, 'holder.json'), Holder)

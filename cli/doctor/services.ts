@@ -6,7 +6,7 @@ import pg from 'pg'
 import { SEARCH_ATTRIBUTES } from '../../core/ticket/search-attributes.ts'
 import { runningPostgres } from '../../worker/embedded/postgres.ts'
 import { runningTemporal } from '../../worker/embedded/temporal.ts'
-import { INDEXED } from '../../worker/embedded/temporal-namespace.ts'
+import { INDEXED, NOT_FOUND } from '../../worker/embedded/temporal-namespace.ts'
 import { ROOT, readEnvironment } from '../../worker/environment.ts'
 import { configuredTemporal, type TemporalAt } from '../../worker/temporal.ts'
 import { databaseAnswers, databaseProblem, namesOf } from '../ledger.ts'
@@ -56,9 +56,7 @@ async function shapeOf(url: string): Promise<{ pending: string[]; owner: boolean
   }
 }
 
-/** Numbers of Temporal's protocol (temporal.api.enums.v1.IndexedValueType) for the types that we use. */
-const NOT_FOUND = 5
-/** A server that does not offer this, or not to us, as Temporal Cloud. */
+/** gRPC's codes of a server that does not offer this, or not to us, as Temporal Cloud. */
 const NOT_OFFERED: readonly number[] = [7, 12]
 
 export async function temporal({ home }: Given): Promise<Finding> {

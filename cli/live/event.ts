@@ -14,14 +14,14 @@ export type Happening =
   | {
       kind: 'pull request'
       who: string
-      action: 'opened' | 'ready' | 'draft' | 'updated' | 'closed' | 'merged'
+      action: 'opened' | 'ready' | 'draft' | 'updated' | 'closed'
       title: string
       url: string
     }
   | { kind: 'report'; who: string; status: string; summary: string }
   | { kind: 'turn ended'; who: string; outcome: string }
   | { kind: 'closed'; ticket: string; reason: string }
-  | { kind: 'alarm'; who: string; what: string; fix?: string }
+  | { kind: 'alarm'; who: string; what: string }
   | { kind: 'alarm over'; who: string; what: string }
 
 export type CallOutcome = 'done' | 'refused' | 'failed' | 'interrupted'

@@ -31,7 +31,7 @@ const STORY: Happening[] = [
   { kind: 'pull request', who: 'T-1', action: 'opened', title: 'Count it', url: 'http://127.0.0.1:4000/acme/widgets/pull/8' },
   { kind: 'report', who: 'T-1', status: 'done', summary: 'It rounds up now.' },
   { kind: 'turn ended', who: 'T-1', outcome: 'waits for review' },
-  { kind: 'alarm', who: 'T-1', what: 'the provider refused the key', fix: 'set MODEL_API_KEY' },
+  { kind: 'alarm', who: 'T-1', what: 'the provider refused the key' },
   { kind: 'alarm over', who: 'T-1', what: 'the provider answers again' },
   { kind: 'closed', ticket: 'T-1', reason: 'merged' },
 ]
@@ -51,7 +51,7 @@ describe('one event, one line', () => {
       '  0:07.3 T-1     pull request opened      Count it · http://127.0.0.1:4000/acme/widgets/pull/8',
       '  0:07.3 T-1     report: done             It rounds up now.',
       '  0:07.3 T-1     turn ended               waits for review',
-      '  0:07.3 T-1     ALARM                    the provider refused the key · set MODEL_API_KEY',
+      '  0:07.3 T-1     ALARM                    the provider refused the key',
       '  0:07.3 T-1     alarm over               the provider answers again',
       '  0:07.3 T-1     closed                   merged',
     ])

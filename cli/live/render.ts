@@ -68,13 +68,7 @@ function partsOf(event: LiveEvent): Parts {
     case 'closed':
       return { who: event.ticket, what: 'closed', tone: 'good', rest: event.reason }
     case 'alarm':
-      return {
-        who: event.who,
-        what: 'ALARM',
-        tone: 'bad',
-        rest: [event.what, ...(event.fix ? [event.fix] : [])].join(' · '),
-        restTone: 'warning',
-      }
+      return { who: event.who, what: 'ALARM', tone: 'bad', rest: event.what, restTone: 'warning' }
     case 'alarm over':
       return { who: event.who, what: 'alarm over', tone: 'good', rest: event.what }
   }

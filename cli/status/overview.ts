@@ -1,4 +1,5 @@
 /** One screen over everything: what is held, the Tickets, what waits, what cannot go on, what was ignored and why (spec I2, M5, O1). */
+import { holdersOf, ticketScope } from '../../core/ticket/scope.ts'
 import type { Overview, Some, TicketLine } from '../../ledger/story.ts'
 import { ago, aligned, type Cell, counted } from '../lines.ts'
 import { painted, type Style, type Tone } from '../live/style.ts'
@@ -101,7 +102,7 @@ const STATE_TONES: Readonly<Record<TicketLine['state'], Tone>> = {
 }
 
 function ticketRow({ ticket, state, closedReason, since, title, place, unread }: TicketLine, held: Overview['held'], now: Date): Cell[] {
-  const paused = state !== 'closed' && held.some(({ scope }) => scope === 'all' || scope === `ticket-${ticket}`)
+  const paused = state !== 'closed' && held.some(({ scope }) => holdersOf(ticketScope(ticket)).includes(scope))
   const waiting = unread === 0 ? [] : [`${counted(unread, 'message')} wait${unread === 1 ? 's' : ''}`]
   return [
     { text: `T-${ticket}`, tone: 'strong' },

@@ -5,6 +5,10 @@ export const MAIN = 'main'
 export const ALL = 'all'
 
 export const ticketScope = (ticket: number): string => `ticket-${ticket}`
+/** Of a Session: a Ticket's Executor, or, without a Ticket, the main Session. */
+export const sessionScope = (ticket: number | null): string => (ticket === null ? MAIN : ticketScope(ticket))
+/** The scopes that hold a Session: its own and everything. */
+export const holdersOf = (scope: string): string[] => [scope, ALL]
 /** The Ticket's number; null for `main` and `all`. */
 export const ticketOf = (scope: string): number | null => (scope.startsWith('ticket-') ? Number(scope.slice(7)) : null)
 

@@ -12,6 +12,7 @@ import { connect, type Database } from '../../ledger/database.ts'
 import { migrate } from '../../ledger/migrate.ts'
 import { world } from '../../rehearsal/scenarios/fix-failing-test.ts'
 import { operateOver, pointHook, setStage } from '../../rehearsal/stage.ts'
+import { type Closer, closeAll } from '../../worker/close-all.ts'
 import { APP_ROLE } from '../../worker/embedded/postgres-roles.ts'
 import { freePort } from '../../worker/embedded/process.ts'
 import { startOutside } from '../../worker/outside.ts'
@@ -35,12 +36,12 @@ const AT_ONCE = 3
 
 export async function runChaos({ kills, seed, minutes, folder, say }: ChaosGiven): Promise<Invariant[]> {
   const until = Date.now() + minutes * 60_000
-  const closers: (() => Promise<unknown>)[] = []
+  const closers: Closer[] = []
   let counted: Invariant[]
   try {
     counted = await run({ kills, seed, until, folder, say, closers })
   } finally {
-    for (const close of closers.reverse()) await close()
+    await closeAll(closers)
   }
   await until5s(() => processesAbout(folder).length === 0)
   const orphans = processesAbout(folder)
@@ -49,7 +50,7 @@ export async function runChaos({ kills, seed, minutes, folder, say }: ChaosGiven
 
 interface Run extends Omit<ChaosGiven, 'minutes'> {
   until: number
-  closers: (() => Promise<unknown>)[]
+  closers: Closer[]
 }
 
 async function run({ kills, seed, until, folder, say, closers }: Run): Promise<Invariant[]> {

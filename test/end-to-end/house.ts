@@ -14,6 +14,7 @@ import type { Scenario } from '../../rehearsal/model/script.ts'
 import { type Model, startModel } from '../../rehearsal/model/server.ts'
 import type { End, World } from '../../rehearsal/scenarios/world.ts'
 import { type Operate, openIssue, pointHook, readEnd, setStage } from '../../rehearsal/stage.ts'
+import { type Closer, closeAll } from '../../worker/close-all.ts'
 import type { ProgramGiven } from '../../worker/program.ts'
 import { freshDatabase, freshNamespace, testFolder } from '../services.ts'
 import { inChild, inThisProcess, type Run, type Running } from './running.ts'
@@ -66,11 +67,11 @@ export interface HouseGiven {
 export async function openHouse(given: HouseGiven): Promise<House> {
   const { world } = given
   const folder = testFolder('house-')
-  const closers: (() => Promise<unknown>)[] = []
+  const closers: Closer[] = []
   let tellAll: (() => Promise<string>) | null = null
   onTestFinished(async ({ task }) => {
     if (task.result?.state === 'fail' && tellAll) console.error(await tellAll())
-    for (const close of closers.reverse()) await close()
+    await closeAll(closers)
   })
   const databaseUrl = given.databaseUrl ?? (await freshDatabase('house')).appUrl
   let temporal = await freshNamespace('house')

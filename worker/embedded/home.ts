@@ -11,7 +11,7 @@ import { z } from 'zod'
 import { isAlive } from './process.ts'
 import { readState, writeState } from './state.ts'
 
-const Holder = z.strictObject({ pid: z.int(), since: z.string() })
+export const Holder = z.strictObject({ pid: z.int(), since: z.string() })
 const SQLITE_BUSY = 5
 
 /**

@@ -12,7 +12,7 @@ export type SearchAttributes = Readonly<Record<string, AttributeType>>
 /** Numbers of Temporal's protocol (temporal.api.enums.v1.IndexedValueType). */
 export const INDEXED = { Keyword: 2, Bool: 5, Datetime: 6, KeywordList: 7 } as const satisfies Record<AttributeType, number>
 /** Numbers of gRPC's status codes. */
-const NOT_FOUND = 5
+export const NOT_FOUND = 5
 const ALREADY_EXISTS = 6
 /** What a part of the server answers that has not heard yet: not found, or an attribute that makes the query invalid. */
 const NOT_YET: readonly number[] = [3, NOT_FOUND]
