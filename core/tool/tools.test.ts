@@ -2,11 +2,11 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
+import { jsonSchema } from '../schema/json-schema.ts'
 import { githubPullRequest, readAction } from './github-pull-request.ts'
 import { orchestratorRoute, readDecision } from './orchestrator-route.ts'
 import { offered, PACKAGES, type Package } from './packages.ts'
 import { findTool, parseInput } from './parse-input.ts'
-import { jsonSchema } from './schema.ts'
 import { shell } from './shell.ts'
 import { todoWrite } from './todo-write.ts'
 import { type Role, tool } from './tool.ts'
@@ -87,7 +87,7 @@ describe('inputs', () => {
     expect(text).toContain('shell: the input does not fit, so nothing was done.')
     expect(text).toContain('- command: found ""; legal is a text of 1 to 50000 characters')
     expect(text).toContain('- timeoutSeconds: found 4000; legal is a whole number from 1 to 1800')
-    expect(text).toContain('- cwd: no such argument; legal are command, timeoutSeconds')
+    expect(text).toContain('- cwd: no such name; legal is command, timeoutSeconds')
     expect(refusal(parseInput(shell, {}))).toContain('- command: missing; legal is a text')
   })
 
