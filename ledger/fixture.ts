@@ -14,6 +14,7 @@ import type { StepAddress } from './session-log.ts'
 import { viewStep } from './step-view.ts'
 import type { NewCall, TakenAnswer } from './steps.ts'
 import { startTicket } from './tickets.ts'
+import { headVersion, readVersion, saveVersion, type VersionKind } from './versions.ts'
 
 export interface TestLedger extends Connected {
   /** As the owner of the tables: what only a migration or a purge may do, and clocks turned back. */
@@ -228,31 +229,11 @@ export const logOf = async (db: Database, session: string) =>
     body: JSON.parse(row.body!),
   }))
 
-/** The next revision or Policy version, the same document again; saving comes with the panel. Returns its number. */
-export async function saveAgain(owner: Database, what: 'revision' | 'policy'): Promise<number> {
-  const common = { origin: 'panel' as const, actor: 'lin', note: null, restored: null }
-  if (what === 'revision') {
-    const { revision: head, document } = await owner
-      .selectFrom('promptRevision')
-      .select(['revision', 'document'])
-      .orderBy('revision', 'desc')
-      .limit(1)
-      .executeTakeFirstOrThrow()
-    await owner
-      .insertInto('promptRevision')
-      .values({ ...common, revision: head + 1, predecessor: head, document })
-      .execute()
-    return head + 1
-  }
-  const { version: head, document } = await owner
-    .selectFrom('policyVersion')
-    .select(['version', 'document'])
-    .orderBy('version', 'desc')
-    .limit(1)
-    .executeTakeFirstOrThrow()
-  await owner
-    .insertInto('policyVersion')
-    .values({ ...common, version: head + 1, predecessor: head, document })
-    .execute()
-  return head + 1
+/** The next revision or Policy version, the same document again. Returns its number. */
+export async function saveAgain(db: Database, kind: VersionKind): Promise<number> {
+  const { number: base } = await headVersion(db, kind)
+  const { document } = (await readVersion(db, kind, base))!
+  const saved = await saveVersion(db, kind, { base, document, origin: 'cli', actor: 'lin', note: null })
+  if ('head' in saved) throw new Error(`somebody else saved ${kind}`)
+  return saved.number
 }

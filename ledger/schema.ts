@@ -38,6 +38,7 @@ export interface Ledger {
     actor: string
     note: string | null
     restored: number | null
+    basis: number | null
     document: Sha
   }
   policyVersion: {
@@ -48,6 +49,7 @@ export interface Ledger {
     actor: string
     note: string | null
     restored: number | null
+    basis: number | null
     document: Sha
   }
   delivery: {

@@ -80,13 +80,13 @@ test('[M9] both attempts of a step were paid for: each request keeps its tokens'
   expect((await look(ledger.db, { ...at, step: 2 })).ticket?.spentTokens).toBe(220)
 })
 
-test.each(['revision', 'policy'] as const)('[C3] a new %s between the look and the request: look again', async (what) => {
+test.each(['prompts', 'policy'] as const)('[C3] a new version of the %s between the look and the request: look again', async (what) => {
   const { at, scope } = await ticketAt()
   const view = await look(ledger.db, at)
-  const saved = await saveAgain(ledger.owner, what)
+  const saved = await saveAgain(ledger.db, what)
   expect(await openRequest(ledger.db, at, scope, newRequest(view, []), new Set())).toBe('moved')
   const again = await look(ledger.db, at)
-  expect(what === 'revision' ? again.configuration.revision : again.configuration.policy.version).toBe(saved)
+  expect(what === 'prompts' ? again.configuration.revision : again.configuration.policy.version).toBe(saved)
   const request = await openRequest(ledger.db, at, scope, newRequest(again, []), new Set())
   expect(
     await ledger.db

@@ -21,15 +21,15 @@ export interface SaveGiven {
   maxBytes: number
 }
 
-export type Checked =
-  | {
-      document: ConfigurationDocument
-      /** Overrides that were left out: their part is gone (spec B9), or they equal the built-in text (B10). */
-      dropped: string[]
-      identical: string[]
-      bytes: number
-    }
-  | { faults: ConfigFault[] }
+export interface Settled {
+  document: ConfigurationDocument
+  /** Overrides that were left out: their part is gone (spec B9), or they equal the built-in text (B10). */
+  dropped: string[]
+  identical: string[]
+  bytes: number
+}
+
+export type Checked = Settled | { faults: ConfigFault[] }
 
 export function checkDraft(written: unknown, given: SaveGiven): Checked {
   const draft = withLineFeeds(written)
@@ -52,7 +52,8 @@ export const faultsText = (faults: readonly ConfigFault[]): string =>
     ...faults.map((fault) => `- ${faultLine(fault)}`),
   ].join('\n')
 
-function settled({ overrides, ...draft }: Draft, { stored, builtIn }: SaveGiven): Checked {
+/** What a sound draft becomes. An older revision is brought back by this alone: what it holds was checked when it was saved (spec B6, K2). */
+export function settled({ overrides, ...draft }: Draft, { stored, builtIn }: Pick<SaveGiven, 'stored' | 'builtIn'>): Settled {
   const names = Object.keys(overrides).sort()
   const dropped = names.filter((name) => !isPart(name))
   const identical = names.filter((name) => isPart(name) && sameText(overrides[name]!.text, builtIn[name]!))

@@ -78,6 +78,8 @@ create table prompt_revision (
   actor text not null,
   note text,
   restored integer references prompt_revision,
+  -- The message that asked for it, where a model saved (spec B8).
+  basis integer,
   document bytea not null references text,
   check (case when revision = 1 then predecessor is null else predecessor = revision - 1 end)
 );
@@ -91,6 +93,8 @@ create table policy_version (
   actor text not null,
   note text,
   restored integer references policy_version,
+  -- The message that asked for it, where a model saved (spec B8).
+  basis integer,
   document bytea not null references text,
   check (case when version = 1 then predecessor is null else predecessor = version - 1 end)
 );
@@ -522,8 +526,8 @@ insert into session (id, role, number) values ('main-1', 'main', 1);
 
 insert into text (sha, body, bytes)
 select sha256(convert_to(body, 'UTF8')), body, octet_length(body)
-from (values ('{"overrides":{},"sections":{},"skills":[]}'), ('{"mode":"explicit","rules":[]}')) as born (body);
+from (values ('{"overrides":{},"sections":{},"skills":[]}'), ('{"lastRule":0,"mode":"explicit","rules":[]}')) as born (body);
 insert into prompt_revision (revision, origin, actor, note, document)
 values (1, 'built-in', 'switchyard', 'the built-in texts', sha256(convert_to('{"overrides":{},"sections":{},"skills":[]}', 'UTF8')));
 insert into policy_version (version, origin, actor, note, document)
-values (1, 'built-in', 'switchyard', 'explicit requests only', sha256(convert_to('{"mode":"explicit","rules":[]}', 'UTF8')));
+values (1, 'built-in', 'switchyard', 'explicit requests only', sha256(convert_to('{"lastRule":0,"mode":"explicit","rules":[]}', 'UTF8')));
