@@ -20,7 +20,7 @@ import type { Deps } from './deps.ts'
 import { settleUncertain } from './effects/settle.ts'
 import { BrokenAnswer, judgeFailure, kindAndStatus } from './model/failure.ts'
 import { type ModelAnswer, type OfferedTool, streamAnswer } from './model/stream.ts'
-import { promptInput } from './prompt-input.ts'
+import { promptInput, skillsOf } from './prompt-input.ts'
 import { type SessionGround, standOnGround } from './session-ground.ts'
 
 export interface Running {
@@ -91,7 +91,11 @@ interface Built {
 const INPUT_BYTES = 128 * 1024
 
 function build(deps: Deps, view: StepView, ground: SessionGround): Built | { fault: { section: string; message: string } } {
-  const tools = offered(view.role, { github: deps.github !== null, workspace: ground.cwd !== null })
+  const tools = offered(view.role, {
+    github: deps.github !== null,
+    workspace: ground.cwd !== null,
+    skills: skillsOf(deps, view.configuration.document).length > 0,
+  })
   const assembled = assemble(promptInput(deps, view, tools, ground.agentsMd, ground.cwd))
   if ('fault' in assembled) return assembled
   const inputs = inputsThatFit(view)

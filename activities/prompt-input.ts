@@ -1,14 +1,28 @@
 /** From what one step sees in the ledger to everything that its prompt is made from (spec C1, C5). */
 
-import type { PromptInput, RepositoryText, TeamSections } from '../core/prompt/section.ts'
-import { DEFAULT_SECTIONS } from '../core/prompt/team.ts'
+import { type ConfigurationDocument, teamSections } from '../core/config/document.ts'
+import { overridesInUse } from '../core/config/drift.ts'
+import type { Variables } from '../core/prompt/registered.ts'
+import type { PromptInput, RepositoryText } from '../core/prompt/section.ts'
 import type { Offered } from '../core/tool/packages.ts'
 import type { StepView, TicketView } from '../ledger/step-view.ts'
 import type { Deps } from './deps.ts'
 
+/** What the prompt shows of the program and the deployment. */
+export type Surroundings = Pick<Deps, 'builtIn' | 'readDrift' | 'environment'> & {
+  github: unknown
+  model: Pick<Deps['model'], 'provider' | 'nameFor'>
+}
+
+/** The skills that can be loaded: the program's own for the channels that are on, then the team's. */
+export function skillsOf({ builtIn, github }: Surroundings, { skills }: ConfigurationDocument): { name: string; description: string }[] {
+  const own = github ? ['github'] : []
+  return [...own.map((name) => ({ name, description: builtIn[`catalogue/${name}`]! })), ...skills]
+}
+
 export function promptInput(
-  deps: Deps,
-  view: StepView,
+  deps: Surroundings,
+  view: Pick<StepView, 'role' | 'ticket' | 'configuration'>,
   offered: Offered,
   agentsMd: RepositoryText | null,
   cwd: string | null,
@@ -17,12 +31,12 @@ export function promptInput(
   return {
     role: view.role,
     builtIn: deps.builtIn,
-    overrides: Object.fromEntries(Object.entries(document.overrides).map(([part, { text }]) => [part, text])),
-    team: { ...DEFAULT_SECTIONS, ...(document.sections as Partial<TeamSections>) },
+    overrides: overridesInUse(deps.readDrift(document)),
+    team: teamSections(document.sections),
     persona: deps.builtIn[`persona/${view.role}`]!,
-    variables: { model: deps.model.nameFor(view.role), provider: deps.model.provider, cwd: cwd ?? undefined },
+    variables: { model: deps.model.nameFor(view.role), provider: deps.model.provider, cwd: cwd ?? undefined } satisfies Variables,
     packages: offered.packages,
-    skills: document.skills,
+    skills: skillsOf(deps, document),
     environment: view.ticket === null ? deps.environment : ticketEnvironment(view.ticket, cwd),
     policy,
     agentsMd,

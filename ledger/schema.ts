@@ -1,13 +1,13 @@
 /** The tables as TypeScript sees them (columns in camelCase; the SQL is in `migrations/`, with the reasons). */
+
 import type { ColumnType, Generated, JSONColumnType } from 'kysely'
 import type { Effect } from '../core/authority/gate.ts'
+import type { Permission } from '../core/authority/permission.ts'
 import type { Reference, Source } from '../core/routing/trigger.ts'
 
 type Made<T> = ColumnType<T, T | undefined, T>
 type Json<T> = JSONColumnType<T & object, string, string>
 type Sha = Buffer
-
-export type Permission = 'admin' | 'maintain' | 'write' | 'triage' | 'read' | 'none'
 
 export type TicketState = 'queued' | 'working' | 'waiting' | 'blocked' | 'closed'
 export type InboxKind =

@@ -8,6 +8,7 @@ import type { Logger } from 'pino'
 import type { Deps, Model } from '../activities/deps.ts'
 import { sendNotices } from '../activities/effects/notices.ts'
 import { languageModel } from '../activities/model/provider.ts'
+import { createDriftReader } from '../activities/read-drift.ts'
 import type { Sandbox } from '../activities/workspace/sandbox.ts'
 import { createWorkspaces } from '../activities/workspaces.ts'
 import type { GithubSettings, ModelSettings, Settings } from '../core/deployment/settings.ts'
@@ -164,11 +165,14 @@ function openServers({ given, ledger }: Here, connection: Connection | null, onL
 }
 
 function depsOf({ given, ledger, github }: Here): Deps {
+  const builtIn = loadBuiltInTexts()
   return {
     db: ledger.db,
     readConfiguration: createConfigurationReader(),
     storedTexts: new Set(),
-    builtIn: loadBuiltInTexts(),
+    builtIn,
+    readDrift: createDriftReader(builtIn, given.log),
+    maxConfigBytes: given.settings.maxConfigBytes,
     model: given.model ? modelOf(given.model) : noModel,
     github,
     workspaces: createWorkspaces({

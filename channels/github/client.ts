@@ -2,7 +2,9 @@
  * The one client for GitHub's API. Every request is tried exactly once; whoever calls owns the retries and settles what is unknown
  * (spec M4, F132). What fails is a `GithubError`. Ids are text, whatever their size (F052).
  */
+
 import { Octokit } from '@octokit/core'
+import type { Permission } from '../../core/authority/permission.ts'
 import { isOwnMessage } from '../../core/message/marker.ts'
 import type { AgentIdentity } from '../../core/routing/trigger.ts'
 import { createCredentials, type GithubAccount, type Token } from './credentials.ts'
@@ -40,8 +42,6 @@ export interface PullRequestFacts {
   base: { branch: string; sha: string | null }
   authorId: string | null
 }
-
-export type Permission = 'admin' | 'maintain' | 'write' | 'triage' | 'read' | 'none'
 
 /** Where a comment is looked for: below an issue or pull request, or in one review thread. */
 export interface CommentSearch {

@@ -147,6 +147,7 @@ export interface Settings {
   panelPort: { port: number; chosen: boolean }
   webhookPort: { port: number; chosen: boolean }
   publicUrl: string | null
+  maxConfigBytes: number
   ticketBudgetTokens: number
   github: GithubSettings | null
   model: ModelSettings | null
@@ -273,6 +274,7 @@ function settingsOf(given: Variables, deployment: DeploymentFile): Settings {
     panelPort: given.SWITCHYARD_PORT,
     webhookPort: given.SWITCHYARD_WEBHOOK_PORT,
     publicUrl: given.SWITCHYARD_PUBLIC_URL ?? null,
+    maxConfigBytes: given.SWITCHYARD_MAX_CONFIG_BYTES!,
     ticketBudgetTokens: given.SWITCHYARD_TICKET_BUDGET_TOKENS!,
     github: auth && {
       apiUrl: given.GITHUB_API_URL ?? 'https://api.github.com',

@@ -6,12 +6,14 @@ import { edit, read, write } from './file-tools.ts'
 import { githubPullRequest } from './github-pull-request.ts'
 import { githubPush } from './github-push.ts'
 import { orchestratorAcknowledge } from './orchestrator-acknowledge.ts'
+import { orchestratorPromptsSave } from './orchestrator-prompts-save.ts'
 import { orchestratorReadForExecutor, orchestratorReadForMain } from './orchestrator-read.ts'
 import { orchestratorReport } from './orchestrator-report.ts'
 import { orchestratorRoute } from './orchestrator-route.ts'
 import { reply } from './reply.ts'
 import { glob, grep } from './search-tools.ts'
 import { shell } from './shell.ts'
+import { skill } from './skill.ts'
 import { todoWrite } from './todo-write.ts'
 import type { Role, Tool } from './tool.ts'
 
@@ -29,14 +31,18 @@ export interface Present {
   github: boolean
   /** The Session has a checkout to work in. */
   workspace: boolean
+  /** There is a skill to load. */
+  skills: boolean
 }
 
 export const PACKAGES: readonly Package[] = [
   { name: 'routing', tools: [orchestratorRoute, orchestratorReadForMain], present: () => true },
+  { name: 'prompts', tools: [orchestratorPromptsSave], present: () => true },
   { name: 'ticket', tools: [orchestratorAcknowledge, orchestratorReport, orchestratorReadForExecutor], present: () => true },
   { name: 'files', tools: [read, write, edit, glob, grep], habit: 'habit/files', present: ({ workspace }) => workspace },
   { name: 'shell', tools: [shell], habit: 'habit/shell', present: ({ workspace }) => workspace },
   { name: 'todo', tools: [todoWrite], present: () => true },
+  { name: 'skills', tools: [skill], present: ({ skills }) => skills },
   { name: 'people', tools: [reply], present: () => true },
   { name: 'github', tools: [githubPush, githubPullRequest], present: ({ github, workspace }) => github && workspace },
 ]

@@ -12,7 +12,7 @@ import { todoWrite } from './todo-write.ts'
 import { type Role, tool } from './tool.ts'
 import { TOOLS } from './tools.ts'
 
-const everything = { github: true, workspace: true }
+const everything = { github: true, workspace: true, skills: true }
 const namesFor = (role: Role, given = everything) => offered(role, given).tools.map(({ name }) => name)
 
 function refusal(outcome: { refused: string } | object): string {
@@ -21,8 +21,8 @@ function refusal(outcome: { refused: string } | object): string {
 }
 
 describe('who has which tool', () => {
-  test('[E1] the main Session can route and read, and nothing else', () => {
-    expect(namesFor('main')).toEqual(['orchestrator_route', 'orchestrator_read'])
+  test('[E1] the main Session can route, read and save prompts, and nothing else', () => {
+    expect(namesFor('main')).toEqual(['orchestrator_route', 'orchestrator_read', 'orchestrator_prompts_save', 'skill'])
     expect(offered('main', everything).tools.every(({ place }) => place === 'ledger')).toBe(true)
   })
 
@@ -38,6 +38,7 @@ describe('who has which tool', () => {
       'grep',
       'shell',
       'todo_write',
+      'skill',
       'reply',
       'github_push',
       'github_pull_request',
@@ -53,10 +54,10 @@ describe('who has which tool', () => {
   })
 
   test('[D6] what is absent takes its tools and its habit with it, and brings them back', () => {
-    const without = offered('executor', { github: true, workspace: false })
+    const without = offered('executor', { github: true, workspace: false, skills: true })
     expect(without.tools.map(({ name }) => name)).not.toContain('shell')
     expect(without.packages.filter(({ habit }) => habit)).toEqual([])
-    expect(namesFor('executor', { github: false, workspace: true })).not.toContain('github_push')
+    expect(namesFor('executor', { github: false, workspace: true, skills: true })).not.toContain('github_push')
     expect(offered('executor', everything).packages.flatMap(({ habit }) => habit ?? [])).toEqual(['habit/files', 'habit/shell'])
   })
 
