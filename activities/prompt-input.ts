@@ -5,12 +5,13 @@ import { overridesInUse } from '../core/config/drift.ts'
 import type { Variables } from '../core/prompt/registered.ts'
 import type { PromptInput, RepositoryText } from '../core/prompt/section.ts'
 import type { Offered } from '../core/tool/packages.ts'
+import type { Role } from '../core/tool/tool.ts'
 import type { StepView, TicketView } from '../ledger/step-view.ts'
 import type { Deps } from './deps.ts'
 
 /** What the prompt shows of the program and the deployment. */
 export type Surroundings = Pick<Deps, 'builtIn' | 'readDrift' | 'environment'> & {
-  github: unknown
+  github: object | null
   model: Pick<Deps['model'], 'provider' | 'nameFor'>
 }
 
@@ -22,7 +23,7 @@ export function skillsOf({ builtIn, github }: Surroundings, { skills }: Configur
 
 export function promptInput(
   deps: Surroundings,
-  view: Pick<StepView, 'role' | 'ticket' | 'configuration'>,
+  view: Pick<StepView, 'ticket' | 'configuration'> & { role: Role },
   offered: Offered,
   agentsMd: RepositoryText | null,
   cwd: string | null,
@@ -34,7 +35,11 @@ export function promptInput(
     overrides: overridesInUse(deps.readDrift(document)),
     team: teamSections(document.sections),
     persona: deps.builtIn[`persona/${view.role}`]!,
-    variables: { model: deps.model.nameFor(view.role), provider: deps.model.provider, cwd: cwd ?? undefined } satisfies Variables,
+    variables: {
+      model: deps.model.nameFor(view.role === 'main' ? 'main' : 'executor'),
+      provider: deps.model.provider,
+      cwd: cwd ?? undefined,
+    } satisfies Variables,
     packages: offered.packages,
     skills: skillsOf(deps, document),
     environment: view.ticket === null ? deps.environment : ticketEnvironment(view.ticket, cwd),

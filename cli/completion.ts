@@ -14,7 +14,10 @@ export function shapeOf(program: Command): Shape {
       name: command.name(),
       description: command.description(),
       options: command.options.flatMap(({ long }) => long ?? []),
-      words: command.registeredArguments.flatMap((argument) => argument.argChoices ?? WORDS[argument.name()]?.[command.name()] ?? []),
+      words: [
+        ...command.commands.map((below) => below.name()),
+        ...command.registeredArguments.flatMap((argument) => argument.argChoices ?? WORDS[argument.name()]?.[command.name()] ?? []),
+      ],
     })),
   }
 }

@@ -3,7 +3,7 @@ import { MAIN, ticketOf } from '../core/ticket/scope.ts'
 import type { Database } from '../ledger/database.ts'
 import { type SessionLog, sessionLog, sessionsOf } from '../ledger/story.ts'
 import { withLedger } from './ledger.ts'
-import { clockOf, dayOf } from './lines.ts'
+import { clockOf, dayOf, shownLines } from './lines.ts'
 import { harmless, painted, type Style } from './live/style.ts'
 import { parseScope } from './scope.ts'
 import { complain, type ExitCode, outputStyle, say, sayJson } from './terminal.ts'
@@ -63,13 +63,8 @@ function wordsOf({ body }: SessionLog['entries'][number]): string[] {
   if (body === null) return ['[removed from the record]']
   const { text, reasoning, calls = [] } = body as Body
   return [
-    ...(reasoning ? ['(thinking)', ...linesOf(reasoning), '(end of thinking)'] : []),
-    ...(text === '' ? [] : linesOf(text)),
-    ...calls.flatMap(({ id, name, input }) => [harmless(`→ ${name} · ${id}`), ...linesOf(JSON.stringify(input, null, 2))]),
+    ...(reasoning ? ['(thinking)', ...shownLines(reasoning), '(end of thinking)'] : []),
+    ...(text === '' ? [] : shownLines(text)),
+    ...calls.flatMap(({ id, name, input }) => [harmless(`→ ${name} · ${id}`), ...shownLines(JSON.stringify(input, null, 2))]),
   ]
-}
-
-/** Line by line, with its tabs: what is shown can be compared and copied, and cannot steer the terminal. */
-function linesOf(text: string): string[] {
-  return text.split(/\r?\n/).map((line) => line.split('\t').map(harmless).join('\t'))
 }

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import { Argument, Command, CommanderError } from 'commander'
 import type { CommandKind } from '../ledger/pauses.ts'
 import type { Part } from '../worker/program.ts'
+import { addConfig, addPolicy } from './config/commands.ts'
 import { complain, type ExitCode } from './terminal.ts'
 
 const COMMANDS: readonly [kind: CommandKind, description: string, argument: '<scope>' | '<ticket>'][] = [
@@ -106,6 +107,9 @@ function build(ended: (code: number) => void): Command {
     .option('--all', 'also what is over')
     .option('--json', 'as one JSON document')
     .action(run(async (options: { all?: boolean; json?: boolean }) => (await import('./alarms.ts')).alarms(options)))
+
+  addConfig(program, run)
+  addPolicy(program, run)
 
   program
     .command('migrate')

@@ -12,6 +12,7 @@ import { createDriftReader } from '../activities/read-drift.ts'
 import type { Sandbox } from '../activities/workspace/sandbox.ts'
 import { createWorkspaces } from '../activities/workspaces.ts'
 import type { GithubSettings, ModelSettings, Settings } from '../core/deployment/settings.ts'
+import { deploymentValues } from '../core/deployment/values.ts'
 import { connect } from '../ledger/database.ts'
 import { createDeliveryStore } from '../ledger/deliveries.ts'
 import { createConfigurationReader } from '../ledger/revisions.ts'
@@ -165,7 +166,7 @@ function openServers({ given, ledger }: Here, connection: Connection | null, onL
 }
 
 function depsOf({ given, ledger, github }: Here): Deps {
-  const builtIn = loadBuiltInTexts()
+  const builtIn = loadBuiltInTexts(given.settings.file.personas)
   return {
     db: ledger.db,
     readConfiguration: createConfigurationReader(),
@@ -210,13 +211,4 @@ async function commitAuthor(github: GithubAccess | null): Promise<{ name: string
   if (!github) throw new Error('GitHub is off: there is no account to commit as')
   const { login, noReplyEmail } = await github.identity()
   return { name: login, email: noReplyEmail }
-}
-
-/** What the main Session is told of its deployment, in this order (spec C5). */
-function deploymentValues({ github, model }: ProgramGiven) {
-  return [
-    { name: 'GitHub', value: github ? 'on' : 'off' },
-    ...(github && github.repositories.length > 0 ? [{ name: 'Repositories', value: github.repositories.join(', ') }] : []),
-    ...(model ? [{ name: 'Model', value: model.mainName }] : []),
-  ]
 }

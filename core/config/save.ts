@@ -60,6 +60,7 @@ export function settled({ overrides, ...draft }: Draft, { stored, builtIn }: Pic
   const kept = names.filter((name) => !dropped.includes(name) && !identical.includes(name))
   const document = {
     ...draft,
+    skills: draft.skills.toSorted((a, b) => (a.name < b.name ? -1 : 1)),
     overrides: Object.fromEntries(
       kept.map((part) => {
         const { text, base } = overrides[part]!

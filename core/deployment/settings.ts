@@ -111,6 +111,14 @@ const file = z.strictObject({
       tellOutsiders: z.boolean().default(true),
     })
     .prefault({}),
+  personas: z
+    .strictObject({
+      /** Files that open the prompt of a role in place of the built-in persona, from the project's folder. */
+      main: z.string().min(1).optional(),
+      executor: z.string().min(1).optional(),
+      subagent: z.string().min(1).optional(),
+    })
+    .prefault({}),
   worker: z
     .strictObject({
       /** A workflow continues as new above this many history events. */
