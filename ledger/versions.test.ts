@@ -1,7 +1,9 @@
+import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { EMPTY } from '../core/config/document.ts'
 import { builtInTexts } from '../core/prompt/fixture.ts'
-import { openLedger, started } from './fixture.ts'
+import { transaction } from './database.ts'
+import { look, openLedger, started } from './fixture.ts'
 import { createConfigurationReader } from './revisions.ts'
 import { restoreConfiguration, saveConfiguration } from './save-configuration.ts'
 import { headVersion, readVersion, revisionsDuring, saveVersion, versions } from './versions.ts'
@@ -153,4 +155,22 @@ test("[K4] the revisions of a Ticket's work are those that were current since it
   const known = await revisionsDuring(ledger.db, ticket)
   expect(known).toEqual([atStart, during])
   expect(known).not.toContain(before)
+})
+
+test('[C3, F226] a configuration that cannot be read fails the look, whatever the program could say in its place', async () => {
+  const { ticket } = await started(ledger.db, 41)
+  await saved(scoped('Words that are purged.'))
+  const { document } = await ledger.db
+    .selectFrom('promptRevision')
+    .select('document')
+    .orderBy('revision', 'desc')
+    .limit(1)
+    .executeTakeFirstOrThrow()
+  await transaction(ledger.owner, async (tx) => {
+    await sql`set local switchyard.purge = 'on'`.execute(tx)
+    await tx.updateTable('text').set({ body: null, purgedAt: new Date() }).where('sha', '=', document).execute()
+  })
+  await expect(look(ledger.db, { session: `t${ticket}-1`, step: 1 })).rejects.toThrow(/text [0-9a-f]{64} was purged/)
+  await restoreConfiguration(ledger.db, TEXTS.builtIn, { base: await headOf(), which: 'defaults', ...author })
+  expect((await look(ledger.db, { session: `t${ticket}-1`, step: 1 })).configuration.document).toEqual(EMPTY)
 })
