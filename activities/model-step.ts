@@ -95,6 +95,7 @@ function build(deps: Deps, view: StepView, ground: SessionGround): Built | { fau
     github: deps.github !== null,
     workspace: ground.cwd !== null,
     skills: skillsOf(deps, view.configuration.document).length > 0,
+    subagents: [], // nothing runs one yet
   })
   const assembled = assemble(promptInput(deps, view, tools, ground.agentsMd, ground.cwd))
   if ('fault' in assembled) return assembled

@@ -93,7 +93,7 @@ async function assembled({ db, settings, builtIn }: Context, role: Role, { ticke
   const repository = ticket.repository?.fullName.split('/')[1]
   const cwd = role === 'main' || repository === undefined ? null : `/workspace/${repository}`
   const skills = skillsOf(surroundings, configuration.document)
-  const tools = offered(role, { github: true, workspace: cwd !== null, skills: skills.length > 0 })
+  const tools = offered(role, { github: true, workspace: cwd !== null, skills: skills.length > 0, subagents: [] })
   return assemble(promptInput(surroundings, { role, ticket: role === 'main' ? null : ticket, configuration }, tools, agentsMd, cwd))
 }
 

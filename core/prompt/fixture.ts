@@ -20,7 +20,7 @@ export function promptInput(role: Role, changes: Partial<PromptInput> = {}): Pro
     team: DEFAULT_SECTIONS,
     persona: builtInTexts[`persona/${role}`]!,
     variables: { model: 'scripted-1', provider: 'rehearsal', cwd: role === 'main' ? undefined : '/workspace/widgets' },
-    packages: offered(role, { github: true, workspace: role !== 'main', skills: true }).packages,
+    packages: offered(role, { github: true, workspace: role !== 'main', skills: true, subagents: [] }).packages,
     skills: [{ name: 'github', description: 'How work on GitHub goes here.' }],
     environment: [{ name: 'ticket', value: 'T-7' }],
     policy: {
