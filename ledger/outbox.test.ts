@@ -44,12 +44,13 @@ test('[M4] another call on a confirmed key is refused with the link', async () =
   expect(await intend(ledger.db, { ...effect, step: 2, call: 'call_9' })).toMatchObject({ taken: { id, url: landed.url } })
 })
 
-test.each(['intent', 'failed'] as const)(
+test.each(['intent', 'failed', 'dropped'] as const)(
   '[M4] another call takes over what certainly did not happen (%s), with its own words',
   async (state) => {
     const effect = await effectOf()
     const { id } = mine(await intend(ledger.db, effect))
     if (state === 'failed') await settle(ledger.db, id, { state, error: 'locked' })
+    if (state === 'dropped') await ledger.db.updateTable('outbox').set({ state }).where('id', '=', id).execute()
     const later = { ...effect, step: 2, call: 'call_9', body: 'other words', payload: { number: 8 } }
     expect(mine(await intend(ledger.db, later))).toMatchObject({
       id,
@@ -137,9 +138,9 @@ test('[I2, F199] what was decided before a pause does not leave when people wrot
   await hear(ledger.db, { number, text: 'not like that' })
   await hear(ledger.db, { number, text: 'and not so soon' })
   await command('resume', scope)
-  expect(await markSent(ledger.db, row)).toEqual({ wrote: 2 })
+  expect(await markSent(ledger.db, row)).toEqual({ dropped: true, wrote: 2 })
   expect(await ledger.db.selectFrom('outbox').select(['state', 'tries']).where('id', '=', row.id).executeTakeFirst()).toEqual({
-    state: 'intent',
+    state: 'dropped',
     tries: 0,
   })
 })
@@ -154,7 +155,7 @@ test('[I2] an answer that a pause overtook while it was taken in was decided bef
   await hear(ledger.db, { number, text: 'not like that' })
   await command('resume', `ticket-${ticket}`)
   const effect = { key: `acknowledge:${ticket}`, kind: 'comment', ticket, ...at, call: 'call_1', thread, payload: {}, body: 'on it' }
-  expect(await markSent(ledger.db, mine(await intend(ledger.db, effect)))).toEqual({ wrote: 1 })
+  expect(await markSent(ledger.db, mine(await intend(ledger.db, effect)))).toEqual({ dropped: true, wrote: 1 })
 })
 
 test('[I2, I3] a pause raced with 200 effects: what it does not see when it is written never leaves', async () => {

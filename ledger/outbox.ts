@@ -79,9 +79,10 @@ export function intend(db: Database, { payload, ...effect }: NewEffect): Promise
 
 /**
  * `sent`: the request may leave. `another`: another attempt sent it meanwhile, so this one must not; what became of that one is
- * looked up first. Or people hold it back: they pause now, or they wrote so many messages during a pause since it was decided.
+ * looked up first. Or people hold it back: they pause now; or they wrote so many messages during a pause since it was decided, and
+ * it is dropped.
  */
-export type Leave = 'sent' | 'another' | { paused: Mark[] } | { wrote: number }
+export type Leave = 'sent' | 'another' | { paused: Mark[] } | { dropped: true; wrote: number }
 
 /**
  * Before the request leaves: from here on it may have happened. It may be long ago that its call began, so the holds are looked at
@@ -92,21 +93,16 @@ export function markSent(
   { id, ticket, session, step }: Pick<EffectRow, 'id' | 'ticket' | 'session' | 'step'>,
 ): Promise<Leave> {
   return transaction(db, async (tx): Promise<Leave> => {
+    const may = tx.updateTable('outbox').where('id', '=', id).where('state', 'in', ['intent', 'failed', 'dropped']).returning('id')
     if (session !== null && step !== null) {
       const scope = sessionScope(ticket)
       const paused = await holdsOn(tx, scope, { share: true })
       if (paused.length > 0) return { paused }
       const wrote = await wroteDuringPause(tx, scope, { session, step })
-      if (wrote > 0) return { wrote }
+      if (wrote > 0) return (await may.set({ state: 'dropped' }).executeTakeFirst()) ? { dropped: true, wrote } : 'another'
     }
-    const marked = await tx
-      .updateTable('outbox')
-      .set({ state: 'sent', sentAt: sql<Date>`now()`, tries: sql<number>`tries + 1` })
-      .where('id', '=', id)
-      .where('state', 'in', ['intent', 'failed'])
-      .returning('id')
-      .executeTakeFirst()
-    return marked ? 'sent' : 'another'
+    const sent = await may.set({ state: 'sent', sentAt: sql<Date>`now()`, tries: sql<number>`tries + 1` }).executeTakeFirst()
+    return sent ? 'sent' : 'another'
   })
 }
 
@@ -114,7 +110,7 @@ export type Settlement =
   | { state: 'confirmed'; externalId: string; url: string }
   | { state: 'uncertain'; error: string }
   | { state: 'failed'; error: string }
-  | { state: 'intent'; error?: string }
+  | { state: 'intent' }
 
 /**
  * What became of it. `intent`: it certainly did not happen and may be sent. People hear an `alarm` with it, and a confirmation ends

@@ -43,7 +43,7 @@ export async function performRow(at: EffectAt): Promise<{ landed: Landed } | { r
   }
   const leave = await markSent(deps.db, row)
   if (leave === 'another') throw ApplicationFailure.retryable(`another attempt sends ${row.key}`, 'EffectUncertain')
-  if (leave !== 'sent') return { heldBack: 'paused' in leave ? leave : await dropped(at, leave.wrote) }
+  if (leave !== 'sent') return { heldBack: 'paused' in leave ? leave : { refused: dropped(leave.wrote) } }
   try {
     const sent = await kind.send(at)
     if ('refused' in sent) {
@@ -57,11 +57,9 @@ export async function performRow(at: EffectAt): Promise<{ landed: Landed } | { r
 }
 
 /** What was decided before a pause is not done after it if people wrote meanwhile: the model reads and decides again (spec I2). */
-async function dropped({ deps, row }: EffectAt, wrote: number): Promise<{ refused: string }> {
+function dropped(wrote: number): string {
   const messages = wrote === 1 ? 'a message that came' : `${wrote} messages that came`
-  const refused = `Dropped: people paused this Ticket after you decided this, and ${messages} meanwhile ${wrote === 1 ? 'waits' : 'wait'} to be read. Nothing was sent. Read first, then decide again.`
-  await settle(deps.db, row.id, { state: 'intent', error: refused })
-  return { refused }
+  return `Dropped: people paused this Ticket after you decided this, and ${messages} meanwhile ${wrote === 1 ? 'waits' : 'wait'} to be read. Nothing was sent. Read first, then decide again.`
 }
 
 /**

@@ -42,7 +42,9 @@ export async function invariants(given: Observed): Promise<Invariant[]> {
   const unread = await steadily(() =>
     db.selectFrom('inbox').select(['address', 'kind']).where('session', 'is', null).where('dropped', 'is', null).execute(),
   )
-  const unsettled = await steadily(() => db.selectFrom('outbox').select(['key', 'state']).where('state', '!=', 'confirmed').execute())
+  const unsettled = await steadily(() =>
+    db.selectFrom('outbox').select(['key', 'state']).where('state', 'not in', ['confirmed', 'dropped']).execute(),
+  )
   const open = await steadily(() => db.selectFrom('alarm').select(['kind', 'subject', 'body']).where('endedAt', 'is', null).execute())
   const failed = await failedWorkflows(given.client)
   return [

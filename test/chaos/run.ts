@@ -192,7 +192,9 @@ async function notYet(db: Database, operate: (deed: string) => Promise<{ deliver
   const unread = await steadily(() =>
     db.selectFrom('inbox').select('address').where('session', 'is', null).where('dropped', 'is', null).execute(),
   )
-  const unsent = await steadily(() => db.selectFrom('outbox').select('key').where('state', 'not in', ['confirmed', 'failed']).execute())
+  const unsent = await steadily(() =>
+    db.selectFrom('outbox').select('key').where('state', 'not in', ['confirmed', 'failed', 'dropped']).execute(),
+  )
   const known = new Set(decided.map(({ guid }) => guid))
   return [
     ...deliveries.map(({ guid }) => guid).filter((guid) => !known.has(guid)),
