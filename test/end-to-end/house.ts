@@ -40,6 +40,8 @@ export interface House {
   stop(): Promise<void>
   /** SIGKILL, then another program on the same state; only for a house that runs in a child process. */
   killAndRestart(): Promise<void>
+  /** Another program on the same state while this one still works, which then is killed; only for a child process. */
+  takeOver(): Promise<void>
   /** Temporal's data are gone: another program on the same state, at an empty namespace. */
   loseTemporal(): Promise<void>
   /** A person's command from the terminal: the row, of which the dispatcher tells the workflows. */
@@ -60,6 +62,8 @@ export interface HouseGiven {
   modelKey?: string
   /** Something that stands between the product and the model server, and answers with its own address. */
   inFrontOfModel?: (url: string) => Promise<{ url: string; close(): Promise<unknown> }>
+  /** The same between the product and Temporal; the test itself goes straight. */
+  inFrontOfTemporal?: (address: string) => Promise<{ address: string; close(): Promise<unknown> }>
   /** Run the program as a process of its own, so that it can be killed. */
   child?: boolean
 }
@@ -81,6 +85,8 @@ export async function openHouse(given: HouseGiven): Promise<House> {
   closers.push(model.close)
   const between = await given.inFrontOfModel?.(model.url)
   if (between) closers.push(between.close)
+  const beforeTemporal = await given.inFrontOfTemporal?.(temporal.address)
+  if (beforeTemporal) closers.push(beforeTemporal.close)
   const operate: Operate = async (deed, facts = {}) =>
     (github.operator[deed as keyof typeof github.operator] as (facts: unknown) => unknown)(facts)
   const githubSettings = await setStage(operate, world, github, SECRET)
@@ -93,7 +99,7 @@ export async function openHouse(given: HouseGiven): Promise<House> {
     const run: Run = {
       settings,
       databaseUrl,
-      temporal,
+      temporal: { ...temporal, address: beforeTemporal?.address ?? temporal.address },
       home,
       host: 'test',
       github: githubSettings,
@@ -149,6 +155,11 @@ export async function openHouse(given: HouseGiven): Promise<House> {
     async killAndRestart() {
       await running?.kill()
       running = await start(environment)
+    },
+    async takeOver() {
+      const before = running
+      running = await start(environment)
+      await before?.kill()
     },
     async loseTemporal() {
       await stop()

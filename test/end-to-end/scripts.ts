@@ -12,6 +12,12 @@ export function rescript(
   return { ...scenario, roles: { ...scenario.roles, executor: [...first, ...executor.map((line) => ({ ...line, ...lines[line.name] }))] } }
 }
 
+/** Every answer of the Executor's takes some time, so that what people do falls into the middle of it. */
+export function slowly(scenario: Scenario, delayMs: number): Scenario {
+  const executor = scenario.roles.executor ?? []
+  return { ...scenario, roles: { ...scenario.roles, executor: executor.map((line) => ({ ...line, delayMs })) } }
+}
+
 /**
  * `node --test` that lasts for long when it first runs and counts its runs beside the checkout: whoever runs it again after a cut
  * gets its answer at once, and the count tells how often it began.
