@@ -28,6 +28,7 @@ export interface House {
   model: Model
   client: Client
   namespace: string
+  panelUrl: string
   webhookUrl: string
   databaseUrl: string
   temporalAddress: string
@@ -40,7 +41,9 @@ export interface House {
   stop(): Promise<void>
   /** SIGKILL, then another program on the same state; only for a house that runs in a child process. */
   killAndRestart(): Promise<void>
-  /** Another program on the same state while this one still works, which then is killed; only for a child process. */
+  /** SIGKILL and nothing more; `restart` starts another one. Only for a child process. */
+  kill(): Promise<void>
+  /** Another program on the same state while this one still works, which then ends as at a SIGTERM: a new version is rolled out. */
   takeOver(): Promise<void>
   /** Temporal's data are gone: another program on the same state, at an empty namespace. */
   loseTemporal(): Promise<void>
@@ -141,9 +144,11 @@ export async function openHouse(given: HouseGiven): Promise<House> {
     databaseUrl,
     temporalAddress: temporal.address,
     home,
+    get panelUrl() {
+      return present(running).panelUrl
+    },
     get webhookUrl() {
-      if (!running) throw new Error('the program of this house is stopped')
-      return running.webhookUrl
+      return present(running).webhookUrl
     },
     logged: () => lines.join(''),
     stop,
@@ -156,10 +161,14 @@ export async function openHouse(given: HouseGiven): Promise<House> {
       await running?.kill()
       running = await start(environment)
     },
+    async kill() {
+      await running?.kill()
+      running = null
+    },
     async takeOver() {
       const before = running
       running = await start(environment)
-      await before?.kill()
+      await before?.stop()
     },
     async loseTemporal() {
       await stop()
@@ -182,6 +191,11 @@ export async function openHouse(given: HouseGiven): Promise<House> {
   }
 }
 
+function present(running: Running | null): Running {
+  if (!running) throw new Error('the program of this house is stopped')
+  return running
+}
+
 function settingsOf(modelUrl: string, environment: Record<string, string>, rollAfter: number | undefined): Settings {
   const variables = { MODEL_PROVIDER: 'openai-compatible', MODEL_NAME: 'scripted', MODEL_BASE_URL: modelUrl, ...environment }
   const parsed = parseSettings(variables, rollAfter === undefined ? {} : { worker: { rollAfter } })
@@ -195,7 +209,7 @@ function logInto(lines: string[]): ProgramGiven['log'] {
 
 let mode: Promise<'bubblewrap' | 'off'> | null = null
 /** Without bubblewrap (an ordinary user's machine) the scripted model runs unsandboxed, as the rehearsal does. */
-function sandboxMode(): Promise<'bubblewrap' | 'off'> {
+export function sandboxMode(): Promise<'bubblewrap' | 'off'> {
   mode ??= createSandbox({ mode: 'bubblewrap', allowedHosts: [] })
     .available()
     .then(({ ok }) => (ok ? 'bubblewrap' : 'off'))

@@ -28,6 +28,22 @@ export const longFirstTest: Partial<Line> = {
   answer: { text: 'The failure as it is now.', calls: [{ name: 'shell', input: { command: LONG_TEST, timeoutSeconds: 600 } }] },
 }
 
+/** `node --test` whose n-th run counts itself beside the checkout and waits there for a file `go-<n>`. */
+export const testThatWaits: Partial<Line> = {
+  answer: {
+    text: 'The failure as it is now.',
+    calls: [
+      {
+        name: 'shell',
+        input: {
+          command: 'echo run >> "$HOME/runs"; n=$(wc -l < "$HOME/runs"); while [ ! -e "$HOME/go-$n" ]; do sleep 0.1; done; node --test',
+          timeoutSeconds: 600,
+        },
+      },
+    ],
+  },
+}
+
 /** The Executor acknowledges and ends its turn; its Ticket waits from then on. */
 export function onlyAcknowledges(scenario: Scenario): Scenario {
   const receipt = scenario.roles.executor?.find(({ name }) => name === 'acknowledges')
