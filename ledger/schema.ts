@@ -23,7 +23,7 @@ export type InboxKind =
   | 'job'
   | 'reminder'
   | 'handoff'
-export type OutboxState = 'intent' | 'sent' | 'confirmed' | 'uncertain' | 'failed'
+export type OutboxState = 'intent' | 'sent' | 'confirmed' | 'uncertain' | 'failed' | 'dropped'
 export type CallOutcome = 'done' | 'refused' | 'failed' | 'interrupted'
 /** Who authorised a Ticket, and how (spec F4). */
 export type Basis = { kind: 'explicit'; requester: string; trigger: number }

@@ -85,7 +85,7 @@ async function effect(ticket: number, key: string, kind: string, payload: Record
     body: 'words',
   })
   if (!('mine' in intended)) throw new Error('the effect belongs to another call')
-  await markSent(ledger.db, intended.mine.id)
+  await markSent(ledger.db, intended.mine)
   return intended.mine.id
 }
 

@@ -5,12 +5,17 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ApplicationFailure } from '@temporalio/activity'
 import { GithubError } from '../../channels/github/failure.ts'
+import type { Mark } from '../../core/ticket/scope.ts'
 import { type EffectRow, intend, markSent, type NewEffect, settle } from '../../ledger/outbox.ts'
 import type { Deps } from '../deps.ts'
 import type { EffectAt, Landed } from './effect-kind.ts'
 import { KINDS } from './kinds.ts'
 
-export type Performed = { landed: Landed } | { taken: EffectRow } | { refused: string }
+/** People hold it back (spec I2): the tool's answer, as it is. */
+export interface HeldBack {
+  heldBack: { paused: Mark[] } | { refused: string }
+}
+export type Performed = { landed: Landed } | { taken: EffectRow } | { refused: string } | HeldBack
 
 export async function perform(deps: Deps, effect: NewEffect, signal: AbortSignal): Promise<Performed> {
   const { github } = deps
@@ -28,7 +33,7 @@ export async function perform(deps: Deps, effect: NewEffect, signal: AbortSignal
 }
 
 /** Brings a row's effect about, from wherever an earlier attempt left it. */
-export async function performRow(at: EffectAt): Promise<{ landed: Landed } | { refused: string }> {
+export async function performRow(at: EffectAt): Promise<{ landed: Landed } | { refused: string } | HeldBack> {
   const { deps, row } = at
   if (row.state === 'confirmed') return { landed: { externalId: row.externalId!, url: row.url! } }
   const kind = KINDS[row.kind]!
@@ -36,7 +41,9 @@ export async function performRow(at: EffectAt): Promise<{ landed: Landed } | { r
     const found = await lookUp(at)
     if (found) return found
   }
-  if (!(await markSent(deps.db, row.id))) throw ApplicationFailure.retryable(`another attempt sends ${row.key}`, 'EffectUncertain')
+  const leave = await markSent(deps.db, row)
+  if (leave === 'another') throw ApplicationFailure.retryable(`another attempt sends ${row.key}`, 'EffectUncertain')
+  if (leave !== 'sent') return { heldBack: 'paused' in leave ? leave : { refused: dropped(leave.wrote) } }
   try {
     const sent = await kind.send(at)
     if ('refused' in sent) {
@@ -47,6 +54,12 @@ export async function performRow(at: EffectAt): Promise<{ landed: Landed } | { r
   } catch (error) {
     return afterFailure(at, error, 'intent')
   }
+}
+
+/** What was decided before a pause is not done after it if people wrote meanwhile: the model reads and decides again (spec I2). */
+function dropped(wrote: number): string {
+  const messages = wrote === 1 ? 'a message that came' : `${wrote} messages that came`
+  return `Dropped: people paused this Ticket after you decided this, and ${messages} meanwhile ${wrote === 1 ? 'waits' : 'wait'} to be read. Nothing was sent. Read first, then decide again.`
 }
 
 /**

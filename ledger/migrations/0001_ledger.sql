@@ -18,7 +18,7 @@ begin
     after := to_jsonb(new);
     foreach argument in array coalesce(tg_argv, '{}') loop
       if argument like '~%' then
-        if before ->> 'state' in ('intent', 'failed') and after -> substr(argument, 2) <> 'null' then
+        if before ->> 'state' in ('intent', 'failed', 'dropped') and after -> substr(argument, 2) <> 'null' then
           before := before - substr(argument, 2);
           after := after - substr(argument, 2);
         end if;
@@ -459,7 +459,8 @@ create table outbox (
   payload jsonb not null,
   body text,
   purged_at timestamptz,
-  state text not null default 'intent' check (state in ('intent', 'sent', 'confirmed', 'uncertain', 'failed')),
+  -- Dropped: people wrote during a pause that came before it left. A dropped or failed one may be tried again by another call.
+  state text not null default 'intent' check (state in ('intent', 'sent', 'confirmed', 'uncertain', 'failed', 'dropped')),
   external_id text,
   url text,
   error text,

@@ -28,6 +28,7 @@ export interface House {
   model: Model
   client: Client
   namespace: string
+  panelUrl: string
   webhookUrl: string
   databaseUrl: string
   temporalAddress: string
@@ -40,6 +41,10 @@ export interface House {
   stop(): Promise<void>
   /** SIGKILL, then another program on the same state; only for a house that runs in a child process. */
   killAndRestart(): Promise<void>
+  /** SIGKILL and nothing more; `restart` starts another one. Only for a child process. */
+  kill(): Promise<void>
+  /** Another program on the same state while this one still works, which then ends as at a SIGTERM: a new version is rolled out. */
+  takeOver(): Promise<void>
   /** Temporal's data are gone: another program on the same state, at an empty namespace. */
   loseTemporal(): Promise<void>
   /** A person's command from the terminal: the row, of which the dispatcher tells the workflows. */
@@ -60,6 +65,8 @@ export interface HouseGiven {
   modelKey?: string
   /** Something that stands between the product and the model server, and answers with its own address. */
   inFrontOfModel?: (url: string) => Promise<{ url: string; close(): Promise<unknown> }>
+  /** The same between the product and Temporal; the test itself goes straight. */
+  inFrontOfTemporal?: (address: string) => Promise<{ address: string; close(): Promise<unknown> }>
   /** Run the program as a process of its own, so that it can be killed. */
   child?: boolean
 }
@@ -81,6 +88,8 @@ export async function openHouse(given: HouseGiven): Promise<House> {
   closers.push(model.close)
   const between = await given.inFrontOfModel?.(model.url)
   if (between) closers.push(between.close)
+  const beforeTemporal = await given.inFrontOfTemporal?.(temporal.address)
+  if (beforeTemporal) closers.push(beforeTemporal.close)
   const operate: Operate = async (deed, facts = {}) =>
     (github.operator[deed as keyof typeof github.operator] as (facts: unknown) => unknown)(facts)
   const githubSettings = await setStage(operate, world, github, SECRET)
@@ -93,7 +102,7 @@ export async function openHouse(given: HouseGiven): Promise<House> {
     const run: Run = {
       settings,
       databaseUrl,
-      temporal,
+      temporal: { ...temporal, address: beforeTemporal?.address ?? temporal.address },
       home,
       host: 'test',
       github: githubSettings,
@@ -135,9 +144,11 @@ export async function openHouse(given: HouseGiven): Promise<House> {
     databaseUrl,
     temporalAddress: temporal.address,
     home,
+    get panelUrl() {
+      return present(running).panelUrl
+    },
     get webhookUrl() {
-      if (!running) throw new Error('the program of this house is stopped')
-      return running.webhookUrl
+      return present(running).webhookUrl
     },
     logged: () => lines.join(''),
     stop,
@@ -149,6 +160,15 @@ export async function openHouse(given: HouseGiven): Promise<House> {
     async killAndRestart() {
       await running?.kill()
       running = await start(environment)
+    },
+    async kill() {
+      await running?.kill()
+      running = null
+    },
+    async takeOver() {
+      const before = running
+      running = await start(environment)
+      await before?.stop()
     },
     async loseTemporal() {
       await stop()
@@ -171,6 +191,11 @@ export async function openHouse(given: HouseGiven): Promise<House> {
   }
 }
 
+function present(running: Running | null): Running {
+  if (!running) throw new Error('the program of this house is stopped')
+  return running
+}
+
 function settingsOf(modelUrl: string, environment: Record<string, string>, rollAfter: number | undefined): Settings {
   const variables = { MODEL_PROVIDER: 'openai-compatible', MODEL_NAME: 'scripted', MODEL_BASE_URL: modelUrl, ...environment }
   const parsed = parseSettings(variables, rollAfter === undefined ? {} : { worker: { rollAfter } })
@@ -184,7 +209,7 @@ function logInto(lines: string[]): ProgramGiven['log'] {
 
 let mode: Promise<'bubblewrap' | 'off'> | null = null
 /** Without bubblewrap (an ordinary user's machine) the scripted model runs unsandboxed, as the rehearsal does. */
-function sandboxMode(): Promise<'bubblewrap' | 'off'> {
+export function sandboxMode(): Promise<'bubblewrap' | 'off'> {
   mode ??= createSandbox({ mode: 'bubblewrap', allowedHosts: [] })
     .available()
     .then(({ ok }) => (ok ? 'bubblewrap' : 'off'))

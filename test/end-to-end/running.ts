@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { type ProgramGiven, startProgram } from '../../worker/program.ts'
 
 export interface Running {
+  panelUrl: string
   webhookUrl: string
   stop(): Promise<void>
   kill(): Promise<void>
@@ -18,6 +19,7 @@ export type ChildRun = Run & { sandbox: 'bubblewrap' | 'off' }
 export async function inThisProcess(given: ProgramGiven): Promise<Running> {
   const { servers, stop } = await startProgram(given)
   return {
+    panelUrl: servers.panelUrl,
     webhookUrl: servers.webhookUrl!,
     stop,
     kill: () => Promise.reject(new Error('a program in the test\'s own process cannot be killed: open the house with "child"')),
@@ -46,5 +48,5 @@ export async function inChild(run: ChildRun, onText: (text: string) => void): Pr
     child.kill(signal)
     await exited
   }
-  return { ...(JSON.parse(line) as { webhookUrl: string }), stop: end('SIGTERM'), kill: end('SIGKILL') }
+  return { ...(JSON.parse(line) as Pick<Running, 'panelUrl' | 'webhookUrl'>), stop: end('SIGTERM'), kill: end('SIGKILL') }
 }
