@@ -31,6 +31,8 @@ export interface EffectRow {
   key: string
   kind: string
   ticket: number | null
+  /** Null: the host's own words. */
+  session: string | null
   thread: number | null
   payload: Record<string, unknown>
   body: string | null
