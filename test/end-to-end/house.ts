@@ -17,6 +17,7 @@ import { type Operate, openIssue, pointHook, readEnd, setStage } from '../../reh
 import { type Closer, closeAll } from '../../worker/close-all.ts'
 import type { ProgramGiven } from '../../worker/program.ts'
 import { freshDatabase, freshNamespace, testFolder } from '../services.ts'
+import { type Gate, openGate } from './gate.ts'
 import { inChild, inThisProcess, type Run, type Running } from './running.ts'
 
 export const SECRET = 'a secret for webhooks'
@@ -35,6 +36,9 @@ export interface House {
   home: string
   /** What the program logged so far, all levels. */
   logged(): string
+  /** Between the program and Temporal; only in a gated house. */
+  gate: Gate
+  panelUrl: string
   /** Ends the program as a SIGTERM does, and starts another one on the same state; variables given here change. */
   restart(environment?: Record<string, string>): Promise<void>
   stop(): Promise<void>
@@ -60,6 +64,8 @@ export interface HouseGiven {
   modelKey?: string
   /** Something that stands between the product and the model server, and answers with its own address. */
   inFrontOfModel?: (url: string) => Promise<{ url: string; close(): Promise<unknown> }>
+  /** Put a gate between the program and Temporal, which a test can shut; the test's own client passes beside it. */
+  gated?: boolean
   /** Run the program as a process of its own, so that it can be killed. */
   child?: boolean
 }
@@ -75,6 +81,8 @@ export async function openHouse(given: HouseGiven): Promise<House> {
   })
   const databaseUrl = given.databaseUrl ?? (await freshDatabase('house')).appUrl
   let temporal = await freshNamespace('house')
+  const gate = given.gated ? await openGate(temporal.address) : null
+  if (gate) closers.push(gate.close)
   const github = await startGithub({ folder: join(folder, 'github'), contract: true })
   closers.push(github.close)
   const model = await startModel({ scenarios: [given.scenario], ...(given.modelKey ? { key: given.modelKey } : {}) })
@@ -93,7 +101,7 @@ export async function openHouse(given: HouseGiven): Promise<House> {
     const run: Run = {
       settings,
       databaseUrl,
-      temporal,
+      temporal: { ...temporal, address: gate?.address ?? temporal.address },
       home,
       host: 'test',
       github: githubSettings,
@@ -119,6 +127,11 @@ export async function openHouse(given: HouseGiven): Promise<House> {
     running = null
   }
 
+  const present = () => {
+    if (!running) throw new Error('the program of this house is stopped')
+    return running
+  }
+
   tellAll = () => situation({ ledger, model, logged: () => lines.join('') })
 
   return {
@@ -136,8 +149,14 @@ export async function openHouse(given: HouseGiven): Promise<House> {
     temporalAddress: temporal.address,
     home,
     get webhookUrl() {
-      if (!running) throw new Error('the program of this house is stopped')
-      return running.webhookUrl
+      return present().webhookUrl
+    },
+    get panelUrl() {
+      return present().panelUrl
+    },
+    get gate() {
+      if (!gate) throw new Error('this house has no gate: open it with "gated"')
+      return gate
     },
     logged: () => lines.join(''),
     stop,

@@ -14,7 +14,8 @@ const program = await startProgram({
   sandbox: createSandbox({ mode: sandbox, allowedHosts: [] }),
   log: pino({ level: 'info' }, pino.destination({ dest: 2, sync: true })),
 })
-process.stdout.write(`${JSON.stringify({ webhookUrl: program.servers.webhookUrl })}\n`)
+const { webhookUrl, panelUrl } = program.servers
+process.stdout.write(`${JSON.stringify({ webhookUrl, panelUrl })}\n`)
 
 process.on('SIGTERM', async () => {
   await program.stop()
