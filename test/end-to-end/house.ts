@@ -42,7 +42,11 @@ export interface House {
   /** Ends the program as a SIGTERM does, and starts another one on the same state; variables given here change. */
   restart(environment?: Record<string, string>): Promise<void>
   stop(): Promise<void>
-  /** SIGKILL, then another program on the same state; only for a house that runs in a child process. */
+  /** SIGKILL; only for a house that runs in a child process. */
+  kill(): Promise<void>
+  /** Another program on the same state, after a stop or a kill. */
+  start(): Promise<void>
+  /** SIGKILL, then another program on the same state. */
   killAndRestart(): Promise<void>
   /** Temporal's data are gone: another program on the same state, at an empty namespace. */
   loseTemporal(): Promise<void>
@@ -127,6 +131,10 @@ export async function openHouse(given: HouseGiven): Promise<House> {
     running = null
   }
 
+  const kill = async () => {
+    await running?.kill()
+    running = null
+  }
   const present = () => {
     if (!running) throw new Error('the program of this house is stopped')
     return running
@@ -165,8 +173,12 @@ export async function openHouse(given: HouseGiven): Promise<House> {
       environment = { ...environment, ...changed }
       running = await start(environment)
     },
+    kill,
+    async start() {
+      running = await start(environment)
+    },
     async killAndRestart() {
-      await running?.kill()
+      await kill()
       running = await start(environment)
     },
     async loseTemporal() {
