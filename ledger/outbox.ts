@@ -33,6 +33,7 @@ export interface EffectRow {
   key: string
   kind: string
   ticket: number | null
+  /** Null: the host's own words. */
   session: string | null
   step: number | null
   thread: number | null

@@ -20,6 +20,12 @@ export async function repositoryRow(
   return row.id
 }
 
+/** Repositories of which the ledger has heard, by their names of then. */
+export async function heardRepositories(db: Database, source: Source): Promise<string[]> {
+  const rows = await db.selectFrom('repository').select('fullName').where('source', '=', source).orderBy('id').execute()
+  return rows.map(({ fullName }) => fullName)
+}
+
 /** Null for a deleted account or a missing sender: nobody, without authority. Call it outside the deciding transaction. */
 export async function accountRow(db: Database, { source, id, login, kind }: Author): Promise<number | null> {
   if (id === null) return null

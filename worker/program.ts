@@ -137,11 +137,12 @@ async function openDispatcher(here: Here, connection: Connection) {
   })
 }
 
-/** Null: GitHub is off, or the agent is an account and no app, for which GitHub keeps no log of deliveries. */
+/** Null: GitHub is off. */
 function openMissed({ given, ledger, github }: Here): Loop | null {
   if (!github) return null
   const store = createDeliveryStore(ledger.db)
-  return startTakingMissed({ db: ledger.db, client: github.client, store, log: given.log, now: () => new Date() })
+  const repositories = given.github?.repositories ?? []
+  return startTakingMissed({ db: ledger.db, client: github.client, repositories, store, log: given.log, now: () => new Date() })
 }
 
 function openServers({ given, ledger }: Here, connection: Connection | null, onLost: () => void): Promise<Servers> {

@@ -99,7 +99,8 @@ const UNAUTHORISED_TRIES = 2
 async function afterFailure(at: EffectAt, error: unknown, unsent: 'intent' | 'uncertain'): Promise<{ refused: string }> {
   const { deps, row, signal } = at
   if (!(error instanceof GithubError)) {
-    await settle(deps.db, row.id, { state: 'uncertain', error: error instanceof Error ? error.message : String(error) })
+    const message = error instanceof Error ? error.message : String(error)
+    await settle(deps.db, row.id, { state: 'uncertain', error: message }, signal.aborted ? undefined : lasting(at, message))
     signal.throwIfAborted()
     throw error
   }
@@ -110,7 +111,7 @@ async function afterFailure(at: EffectAt, error: unknown, unsent: 'intent' | 'un
   switch (failure.kind) {
     case 'unknown-outcome':
     case 'server':
-      await settle(deps.db, row.id, { state: 'uncertain', error: failure.message })
+      await settle(deps.db, row.id, { state: 'uncertain', error: failure.message }, lasting(at, failure.message))
       throw ApplicationFailure.retryable(known, 'EffectUncertain')
     case 'rate-limited':
       await settle(deps.db, row.id, again)
@@ -121,9 +122,19 @@ async function afterFailure(at: EffectAt, error: unknown, unsent: 'intent' | 'un
         nextRetryDelay: Math.max(1_000, failure.retryAt.getTime() - deps.now().getTime()),
       })
     case 'unauthorised':
-      // a look-up is repeated for ever, so somebody must hear of it; a request is not
-      if (unsent === 'intent' && row.tries >= UNAUTHORISED_TRIES) return final(at, failure.message)
-      await settle(deps.db, row.id, again, unsent === 'uncertain' ? `What became of it cannot be looked up: ${failure.message}` : undefined)
+      if (unsent === 'intent' && row.tries >= UNAUTHORISED_TRIES) {
+        // an agent is told and decides; the host's own words, which nobody would say again, wait until the key is mended
+        if (row.session !== null) return final(at, failure.message)
+        await settle(deps.db, row.id, again, `It cannot be sent: ${failure.message}`)
+      } else {
+        // a look-up is repeated for ever, so somebody must hear of it
+        await settle(
+          deps.db,
+          row.id,
+          again,
+          unsent === 'uncertain' ? `What became of it cannot be looked up: ${failure.message}` : undefined,
+        )
+      }
       throw ApplicationFailure.retryable(known, 'Unauthorised')
     case 'forbidden':
     case 'not-found':
@@ -134,6 +145,15 @@ async function afterFailure(at: EffectAt, error: unknown, unsent: 'intent' | 'un
     default:
       return failure satisfies never
   }
+}
+
+/** So long a failure is waited out without a word. */
+const ALARM_AFTER_MS = 10 * 60_000
+
+/** What people hear of an effect that has failed before and has not come about for some time (spec O1, F338). It is tried again all the same. */
+function lasting({ deps, row }: EffectAt, message: string): string | undefined {
+  const isLasting = row.error !== null && deps.now().getTime() - row.createdAt.getTime() >= ALARM_AFTER_MS
+  return isLasting ? `It has not come about since ${row.createdAt.toISOString()} and is tried again: ${message}` : undefined
 }
 
 async function final({ deps, row }: EffectAt, message: string): Promise<{ refused: string }> {

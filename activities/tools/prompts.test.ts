@@ -30,7 +30,8 @@ const call = (input: Record<string, unknown>, role: ToolCall['role'] = 'main', t
   ticket,
   signal: new AbortController().signal,
 })
-const textOf = (answer: ToolAnswer): string => ('text' in answer ? answer.text : `REFUSED ${answer.refused}`)
+const textOf = (answer: ToolAnswer): string =>
+  'text' in answer ? answer.text : 'refused' in answer ? `REFUSED ${answer.refused}` : 'PAUSED'
 const head = async () => (await headVersion(deps.db, 'prompts')).number
 
 /** What somebody with that permission said to the agent just now; its number. */

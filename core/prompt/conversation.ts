@@ -44,9 +44,11 @@ function messagesOfStep(step: number, entries: readonly LogEntry[]): Message[] {
 
   const said: Message[] = inputs.length > 0 ? [{ role: 'user', text: inputs.join('\n\n') }] : []
   const results = resultsByCall(step, entries, answer?.body.calls ?? [])
-  // an answer of neither words nor calls is refused by several providers when it is sent back
-  if (!answer || (answer.body.text === '' && answer.body.calls.length === 0)) return said
-  const { text, reasoning, calls } = answer.body
+  if (!answer) return said
+  const { reasoning, calls } = answer.body
+  // several providers refuse an answer of neither words nor calls when it is sent back, and some a text of nothing but spaces (F331)
+  const text = answer.body.text.trim() === '' ? '' : answer.body.text
+  if (text === '' && calls.length === 0) return said
   return [
     ...said,
     { role: 'assistant', text, ...(reasoning === undefined ? {} : { reasoning }), calls },

@@ -1,6 +1,7 @@
 /** Server, worker and dispatcher as processes of their own (spec O8): what each needs, how each ends, and one Ticket through all three. */
 import { once } from 'node:events'
 import { mkdirSync, readFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { switchyard } from '../../cli/process.test-help.ts'
@@ -60,6 +61,23 @@ test('[O8] a process of its own says in one sentence what it lacks', async () =>
   const dispatcher = await switchyard(['dispatcher'], { DATABASE_URL: 'postgres://u@127.0.0.1:1/x', TEMPORAL_ADDRESS: '127.0.0.1:1' })
   expect(dispatcher.code).toBe(1)
   expect(dispatcher.err).toMatch(/^switchyard: TEMPORAL_ADDRESS: 127\.0\.0\.1:1 does not answer .+\n$/)
+})
+
+test('[F337] [M4] a worker and a dispatcher whose Temporal does not answer, or accepts and says nothing, end with an error and never say that they are ready', async () => {
+  const { env } = await stage()
+  const silent = createServer(() => undefined).listen(0, '127.0.0.1')
+  await once(silent, 'listening')
+  onTestFinished(() => void silent.close())
+  const mute = `127.0.0.1:${(silent.address() as AddressInfo).port}`
+  const ended = await Promise.all(
+    (['worker', 'dispatcher'] as const).flatMap((part) =>
+      ['127.0.0.1:1', mute].map(async (address) => ({ address, ...(await switchyard([part], { ...env, TEMPORAL_ADDRESS: address })) })),
+    ),
+  )
+  for (const { address, code, err } of ended) {
+    expect(err).toMatch(new RegExp(`^switchyard: TEMPORAL_ADDRESS: ${address} does not answer .+\\n$`))
+    expect(code).toBe(1)
+  }
 })
 
 async function stage() {

@@ -16,6 +16,7 @@ import type { End, World } from '../../rehearsal/scenarios/world.ts'
 import { type Operate, openIssue, pointHook, readEnd, setStage } from '../../rehearsal/stage.ts'
 import { type Closer, closeAll } from '../../worker/close-all.ts'
 import type { ProgramGiven } from '../../worker/program.ts'
+import { type Gate, openGate } from '../gate.ts'
 import { freshDatabase, freshNamespace, testFolder } from '../services.ts'
 import { inChild, inThisProcess, type Run, type Running } from './running.ts'
 
@@ -28,7 +29,6 @@ export interface House {
   model: Model
   client: Client
   namespace: string
-  panelUrl: string
   webhookUrl: string
   databaseUrl: string
   temporalAddress: string
@@ -36,13 +36,18 @@ export interface House {
   home: string
   /** What the program logged so far, all levels. */
   logged(): string
+  /** Between the program and Temporal; only in a gated house. */
+  gate: Gate
+  panelUrl: string
   /** Ends the program as a SIGTERM does, and starts another one on the same state; variables given here change. */
   restart(environment?: Record<string, string>): Promise<void>
   stop(): Promise<void>
-  /** SIGKILL, then another program on the same state; only for a house that runs in a child process. */
-  killAndRestart(): Promise<void>
-  /** SIGKILL and nothing more; `restart` starts another one. Only for a child process. */
+  /** SIGKILL; only for a house that runs in a child process. */
   kill(): Promise<void>
+  /** Another program on the same state, after a stop or a kill. */
+  start(): Promise<void>
+  /** SIGKILL, then another program on the same state. */
+  killAndRestart(): Promise<void>
   /** Another program on the same state while this one still works, which then ends as at a SIGTERM: a new version is rolled out. */
   takeOver(): Promise<void>
   /** Temporal's data are gone: another program on the same state, at an empty namespace. */
@@ -65,8 +70,8 @@ export interface HouseGiven {
   modelKey?: string
   /** Something that stands between the product and the model server, and answers with its own address. */
   inFrontOfModel?: (url: string) => Promise<{ url: string; close(): Promise<unknown> }>
-  /** The same between the product and Temporal; the test itself goes straight. */
-  inFrontOfTemporal?: (address: string) => Promise<{ address: string; close(): Promise<unknown> }>
+  /** Put a gate between the program and Temporal, which a test can shut; the test's own client passes beside it. */
+  gated?: boolean
   /** Run the program as a process of its own, so that it can be killed. */
   child?: boolean
 }
@@ -82,14 +87,14 @@ export async function openHouse(given: HouseGiven): Promise<House> {
   })
   const databaseUrl = given.databaseUrl ?? (await freshDatabase('house')).appUrl
   let temporal = await freshNamespace('house')
+  const gate = given.gated ? await openGate(temporal.address) : null
+  if (gate) closers.push(gate.close)
   const github = await startGithub({ folder: join(folder, 'github'), contract: true })
   closers.push(github.close)
   const model = await startModel({ scenarios: [given.scenario], ...(given.modelKey ? { key: given.modelKey } : {}) })
   closers.push(model.close)
   const between = await given.inFrontOfModel?.(model.url)
   if (between) closers.push(between.close)
-  const beforeTemporal = await given.inFrontOfTemporal?.(temporal.address)
-  if (beforeTemporal) closers.push(beforeTemporal.close)
   const operate: Operate = async (deed, facts = {}) =>
     (github.operator[deed as keyof typeof github.operator] as (facts: unknown) => unknown)(facts)
   const githubSettings = await setStage(operate, world, github, SECRET)
@@ -102,7 +107,7 @@ export async function openHouse(given: HouseGiven): Promise<House> {
     const run: Run = {
       settings,
       databaseUrl,
-      temporal: { ...temporal, address: beforeTemporal?.address ?? temporal.address },
+      temporal: { ...temporal, address: gate?.address ?? temporal.address },
       home,
       host: 'test',
       github: githubSettings,
@@ -128,6 +133,15 @@ export async function openHouse(given: HouseGiven): Promise<House> {
     running = null
   }
 
+  const kill = async () => {
+    await running?.kill()
+    running = null
+  }
+  const present = () => {
+    if (!running) throw new Error('the program of this house is stopped')
+    return running
+  }
+
   tellAll = () => situation({ ledger, model, logged: () => lines.join('') })
 
   return {
@@ -144,11 +158,15 @@ export async function openHouse(given: HouseGiven): Promise<House> {
     databaseUrl,
     temporalAddress: temporal.address,
     home,
-    get panelUrl() {
-      return present(running).panelUrl
-    },
     get webhookUrl() {
-      return present(running).webhookUrl
+      return present().webhookUrl
+    },
+    get panelUrl() {
+      return present().panelUrl
+    },
+    get gate() {
+      if (!gate) throw new Error('this house has no gate: open it with "gated"')
+      return gate
     },
     logged: () => lines.join(''),
     stop,
@@ -157,13 +175,13 @@ export async function openHouse(given: HouseGiven): Promise<House> {
       environment = { ...environment, ...changed }
       running = await start(environment)
     },
-    async killAndRestart() {
-      await running?.kill()
+    kill,
+    async start() {
       running = await start(environment)
     },
-    async kill() {
-      await running?.kill()
-      running = null
+    async killAndRestart() {
+      await kill()
+      running = await start(environment)
     },
     async takeOver() {
       const before = running
@@ -189,11 +207,6 @@ export async function openHouse(given: HouseGiven): Promise<House> {
       return readEnd(operate, world, github.apiUrl, issue, reports)
     },
   }
-}
-
-function present(running: Running | null): Running {
-  if (!running) throw new Error('the program of this house is stopped')
-  return running
 }
 
 function settingsOf(modelUrl: string, environment: Record<string, string>, rollAfter: number | undefined): Settings {

@@ -16,7 +16,6 @@ import { freshDatabase } from '../services.ts'
 import { installWitness } from '../witness.ts'
 import { eventually, type House, idle, openHouse } from './house.ts'
 import { slowly } from './scripts.ts'
-import { type Line, lineTo } from './tcp.ts'
 
 const SEED = Number(process.env.PAUSE_SEED ?? 3)
 
@@ -68,7 +67,6 @@ test('[I1, I2, I3] whatever people and mishaps do: nothing starts while paused, 
 
 interface Stage {
   house: House
-  temporal: Line
   /** In which T-1 and T-2 were asked for. */
   issues: number[]
   away: Promise<void>
@@ -77,23 +75,18 @@ interface Stage {
 async function openStage(): Promise<Stage> {
   const { appUrl, ownerUrl } = await freshDatabase('pauses')
   await installWitness(ownerUrl)
-  let temporal: Line
-  const inFrontOfTemporal = async (address: string) => {
-    temporal = await lineTo(address)
-    return temporal
-  }
-  const house = await openHouse({ world, scenario: slowly(fixFailingTest, 300), child: true, databaseUrl: appUrl, inFrontOfTemporal })
+  const house = await openHouse({ world, scenario: slowly(fixFailingTest, 300), child: true, databaseUrl: appUrl, gated: true })
   for (const nth of [1, 2]) await openIssue(house.operate, nth)
   const issues = await eventually('both Tickets are started', async () => {
     const origins = house.ledger.db.selectFrom('ticket').innerJoin('thread', 'thread.id', 'ticket.origin')
     const rows = await origins.select('thread.number').orderBy('ticket.id').execute()
     return rows.length === 2 && rows.map(({ number }) => number!)
   })
-  return { house, temporal: temporal!, issues, away: Promise.resolve() }
+  return { house, issues, away: Promise.resolve() }
 }
 
 async function act(stage: Stage, deed: Deed, nth: number): Promise<void> {
-  const { house, temporal, issues } = stage
+  const { house, issues } = stage
   switch (deed.does) {
     case 'pause':
     case 'resume':
@@ -104,8 +97,8 @@ async function act(stage: Stage, deed: Deed, nth: number): Promise<void> {
     case 'late':
       return repeatOld(house, deed)
     case 'Temporal is away':
-      temporal.cut()
-      stage.away = sleep(deed.ms).then(temporal.mend)
+      house.gate.shut()
+      stage.away = sleep(deed.ms).then(house.gate.open)
       return
     case 'crash':
       await stage.away // a program does not start without Temporal

@@ -14,8 +14,8 @@ const program = await startProgram({
   sandbox: createSandbox({ mode: sandbox, allowedHosts: [] }),
   log: pino({ level: 'info' }, pino.destination({ dest: 2, sync: true })),
 })
-const { panelUrl, webhookUrl } = program.servers
-process.stdout.write(`${JSON.stringify({ panelUrl, webhookUrl })}\n`)
+const { webhookUrl, panelUrl } = program.servers
+process.stdout.write(`${JSON.stringify({ webhookUrl, panelUrl })}\n`)
 
 process.on('SIGTERM', async () => {
   await program.stop()
