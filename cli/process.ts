@@ -104,12 +104,8 @@ async function run(part: Part, given: Configured, stopping: AbortSignal, closers
   })
   closers.push(program.stop)
   stopping.throwIfAborted() // a signal during the start is no event any more for who listens from here on
-  const { servers } = program
-  say(
-    servers
-      ? `the server is ready: webhooks ${servers.webhookUrl}/webhooks/github · health ${servers.panelUrl}/healthz`
-      : `the ${part} is ready`,
-  )
+  const { webhookUrl, panelUrl } = program.servers
+  say(`the ${part} is ready: ${webhookUrl ? `webhooks ${webhookUrl}/webhooks/github · ` : ''}health ${panelUrl}/healthz`)
 
   const stopped = new Promise<ExitCode>((resolve) => stopping.addEventListener('abort', () => resolve(0), { once: true }))
   const gaveUp = program.ended.then(

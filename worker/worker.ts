@@ -13,11 +13,14 @@ import type { Logger } from 'pino'
 import { createActivities } from '../activities/create.ts'
 import type { Deps } from '../activities/deps.ts'
 import { QUEUES, workspaceQueue } from '../workflows/protocol.ts'
+import { mustServe } from './embedded/temporal-namespace.ts'
 import type { TemporalAt } from './temporal.ts'
 
 export interface RunningWorkers {
   /** Rejects when a worker gives up; the process should end then, and be started again. */
   ended: Promise<void>
+  /** Rejects, with the reason, while a worker of this process does not poll, or Temporal is not there to be polled. */
+  isPolling(): Promise<void>
   stop(): Promise<void>
 }
 
@@ -86,8 +89,14 @@ export async function startWorkers({ temporal, deps, log, maxCachedWorkflows = 5
     ])
     const running = workers.map((worker) => worker.run())
     const ended = Promise.all(running).then(() => undefined)
+    ended.catch(() => undefined) // whoever waits for it hears of it; until somebody does, it must not end the process without a sentence
     return {
       ended,
+      async isPolling() {
+        const idle = workers.find((worker) => worker.getState() !== 'RUNNING')
+        if (idle) throw new Error(`the worker of the queue ${idle.options.taskQueue} does not poll: ${idle.getState().toLowerCase()}`)
+        await mustServe(connection)
+      },
       async stop() {
         for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown()
         await Promise.allSettled(running)

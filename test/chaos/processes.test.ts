@@ -12,6 +12,7 @@ import { freePort } from '../../worker/embedded/process.ts'
 import { startOutside } from '../../worker/outside.ts'
 import { PARTS, type Part } from '../../worker/program.ts'
 import { eventually } from '../end-to-end/house.ts'
+import { openGate, through } from '../gate.ts'
 import { freshDatabase, freshNamespace, testFolder } from '../services.ts'
 import { environment, spawnPart } from './processes.ts'
 
@@ -62,6 +63,35 @@ test('[O8] a process of its own says in one sentence what it lacks', async () =>
   expect(dispatcher.err).toMatch(/^switchyard: TEMPORAL_ADDRESS: 127\.0\.0\.1:1 does not answer .+\n$/)
 })
 
+test.each(['worker', 'dispatcher'] as const)(
+  '[O8] a %s of its own answers for its health, and says which service it lacks while that hangs',
+  async (part) => {
+    const { folder, env, ledgerGate, temporalGate } = await stage()
+    const child = spawnPart(part, env, folder)
+    onTestFinished(() => void child.kill('SIGKILL'))
+    await ready(folder, part)
+    const health = /health (\S+)/.exec(said(folder, part))![1]!
+    const answers = (status: number, reason: string) =>
+      eventually(`${status} ${reason}`, async () => {
+        const answer = await fetch(health)
+        return answer.status === status && (await answer.text()).includes(reason)
+      })
+
+    await answers(200, 'ok')
+    for (const [gate, reason] of [
+      [ledgerGate, 'the ledger: '],
+      [temporalGate, 'Temporal: '],
+    ] as const) {
+      gate.shut()
+      await answers(503, reason)
+      gate.open()
+      await answers(200, 'ok')
+    }
+    child.kill('SIGTERM')
+    expect(await once(child, 'exit')).toEqual([0, null])
+  },
+)
+
 async function stage() {
   const folder = testFolder('processes-')
   mkdirSync(join(folder, 'home'))
@@ -70,8 +100,20 @@ async function stage() {
   const [{ appUrl }, temporal] = [await freshDatabase('processes'), await freshNamespace('processes')]
   const github = await setStage(operateOver(outside.github.url), world, outside.github, SECRET)
   const webhookPort = await freePort()
-  const given = { home: join(folder, 'home'), databaseUrl: appUrl, temporal, github, modelUrl: outside.modelUrl, webhookPort }
-  return { folder, outside, databaseUrl: appUrl, webhookPort, env: await environment(given) }
+  const { hostname: host, port } = new URL(appUrl)
+  const ledgerGate = await openGate({ host, port: Number(port) })
+  onTestFinished(ledgerGate.close)
+  const temporalGate = await openGate({ host, port: Number(temporal.address.split(':')[1]) })
+  onTestFinished(temporalGate.close)
+  const env = await environment({
+    home: join(folder, 'home'),
+    databaseUrl: through(ledgerGate, appUrl),
+    temporal: { ...temporal, address: `127.0.0.1:${temporalGate.port}` },
+    github,
+    modelUrl: outside.modelUrl,
+    webhookPort,
+  })
+  return { folder, outside, databaseUrl: appUrl, temporal, webhookPort, ledgerGate, temporalGate, env }
 }
 
 const said = (folder: string, part: Part): string => readFileSync(join(folder, `${part}.log`), 'utf8')
