@@ -25,11 +25,11 @@ export async function runPart(part: Part): Promise<ExitCode> {
   const code = await runUntilEnd(part, stopping, closers)
   try {
     await closeAll(closers)
-    return code
+    if (code === 0) return code
   } catch (error) {
     complain(`not everything of the ${part} ended as it should: ${(error as Error).message}`)
-    return 1
   }
+  return process.exit(1) // what gave up may never let go of the process, and nobody starts again what has not ended
 }
 
 async function runUntilEnd(part: Part, stopping: AbortSignal, closers: Closer[]): Promise<ExitCode> {

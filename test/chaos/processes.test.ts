@@ -14,6 +14,7 @@ import { PARTS, type Part } from '../../worker/program.ts'
 import { eventually } from '../end-to-end/house.ts'
 import { openGate, through } from '../gate.ts'
 import { freshDatabase, freshNamespace, testFolder } from '../services.ts'
+import { startDoorkeeper } from './doorkeeper.ts'
 import { environment, spawnPart } from './processes.ts'
 
 vi.setConfig({ testTimeout: 180_000 })
@@ -91,6 +92,18 @@ test.each(['worker', 'dispatcher'] as const)(
     expect(await once(child, 'exit')).toEqual([0, null])
   },
 )
+
+test('[O8] a worker that Temporal gives no more work ends with 1 and says why, so that it is started again', async () => {
+  const { folder, env, temporal } = await stage()
+  const door = await startDoorkeeper(temporal.address)
+  onTestFinished(door.close)
+  const child = spawnPart('worker', { ...env, TEMPORAL_ADDRESS: door.address }, folder)
+  onTestFinished(() => void child.kill('SIGKILL'))
+  await ready(folder, 'worker')
+  door.refuse()
+  expect(await once(child, 'exit')).toEqual([1, null]) // Temporal's library tries for a minute
+  expect(said(folder, 'worker')).toMatch(/^switchyard: the worker ends: its workers gave up: revoked$/m)
+})
 
 async function stage() {
   const folder = testFolder('processes-')
