@@ -28,6 +28,7 @@ test.each<[string, unknown, boolean]>([
   ['git refused', new GitFailure('git fetch failed', `${UNABLE}The requested URL returned error: 403`), false],
   ['Postgres goes down', coded('57P01'), true],
   ['Postgres has no room', coded('53100'), true],
+  ['Postgres gives up a statement that takes too long', coded('57014'), true],
   ['a duplicate key', coded('23505'), false],
   ['a refused connection', coded('ECONNREFUSED'), true],
   ['a lost connection of the pool', new Error('Connection terminated unexpectedly'), true],

@@ -5,8 +5,8 @@
 import { GithubError, type GithubFailure } from '../channels/github/failure.ts'
 import { GitFailure } from './workspace/git.ts'
 
-/** SQLSTATE: connection trouble, the server going down or coming up, no room left. */
-const POSTGRES = /^(08...|57P0[123]|53...)$/
+/** SQLSTATE: connection trouble, the server going down or coming up, no room left, so slow or so locked that it gave up itself. */
+const POSTGRES = /^(08...|57P0[123]|53...|57014|25P03)$/
 const NETWORK = /^(ECONNREFUSED|ECONNRESET|ETIMEDOUT|EPIPE|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH)$/
 const GITHUB: Readonly<Record<GithubFailure['kind'], boolean>> = {
   server: true,

@@ -5,7 +5,7 @@ import { rootAgentsMd } from './workspace/agents-md.ts'
 import { collectCommits } from './workspace/bundle.ts'
 import { type Checkout, openCheckout } from './workspace/checkout.ts'
 import { ticketFolder } from './workspace/layout.ts'
-import { branchCommit, fetchMirror, hasCommit, inMirror, type Pushed, pushFromMirror } from './workspace/mirror.ts'
+import { branchCommit, fetchMirror, hasCommit, inMirror, isAncestor, type Pushed, pushFromMirror } from './workspace/mirror.ts'
 import type { Sandbox } from './workspace/sandbox.ts'
 
 /** `externalId` is GitHub's numeric id. */
@@ -71,6 +71,11 @@ export function createWorkspaces(given: {
     /** HEAD's commits since `base`, brought into the mirror. */
     collect: ({ ticket, repository, base, signal }: CheckoutOf, folder: string) =>
       collectCommits({ home, repository: { id: repository.externalId }, sandbox, folder, ticket, base, signal }),
+
+    /** Whether what GitHub has at `present` was built on `commit`, or is it. */
+    async holds(repository: RepositoryAt, commit: string, present: string, signal: AbortSignal): Promise<boolean> {
+      return present === commit || isAncestor(await fetch(repository, signal), commit, present, signal)
+    },
 
     async push({
       repository,

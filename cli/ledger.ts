@@ -39,12 +39,17 @@ export async function configuredDatabase(): Promise<DatabaseUrls | { problem: st
   )
 }
 
-/** The pool of the ledger waits as long as the network does, which may be minutes: this look does not. */
+/** People wait at a terminal for this one. */
 const PATIENCE_MS = 5_000
 
 /** Postgres' version as a number, e.g. 150004. */
 export async function databaseAnswers(url: string): Promise<{ version: number } | { problem: string }> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: PATIENCE_MS, application_name: 'switchyard' })
+  const client = new pg.Client({
+    connectionString: url,
+    connectionTimeoutMillis: PATIENCE_MS,
+    query_timeout: PATIENCE_MS,
+    application_name: 'switchyard',
+  })
   try {
     await client.connect()
     const { rows } = await client.query<{ version: string }>(`select current_setting('server_version_num') as version`)
@@ -91,7 +96,7 @@ export function databaseProblem(error: unknown, url: string): string | null {
       return `the user ${user} may not do this in the database ${name} at ${place}: run switchyard migrate as its owner (DATABASE_ADMIN_URL)`
     default:
       // pg's own errors carry no code
-      if (/timeout expired|Connection terminated/.test(message))
+      if (/timeout expired|timeout exceeded|read timeout|Connection terminated/.test(message))
         return `the database at ${place} does not answer, or ended the connection: look at the network, or correct DATABASE_URL`
       if (/does not support SSL/.test(message)) return `the database at ${place} speaks no SSL: add sslmode=disable to DATABASE_URL`
       return null

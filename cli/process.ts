@@ -25,11 +25,11 @@ export async function runPart(part: Part): Promise<ExitCode> {
   const code = await runUntilEnd(part, stopping, closers)
   try {
     await closeAll(closers)
-    return code
+    if (code === 0) return code
   } catch (error) {
     complain(`not everything of the ${part} ended as it should: ${(error as Error).message}`)
-    return 1
   }
+  return process.exit(1) // what gave up may never let go of the process, and nobody starts again what has not ended
 }
 
 async function runUntilEnd(part: Part, stopping: AbortSignal, closers: Closer[]): Promise<ExitCode> {
@@ -104,12 +104,8 @@ async function run(part: Part, given: Configured, stopping: AbortSignal, closers
   })
   closers.push(program.stop)
   stopping.throwIfAborted() // a signal during the start is no event any more for who listens from here on
-  const { servers } = program
-  say(
-    servers
-      ? `the server is ready: webhooks ${servers.webhookUrl}/webhooks/github · health ${servers.panelUrl}/healthz`
-      : `the ${part} is ready`,
-  )
+  const { webhookUrl, panelUrl } = program.servers
+  say(`the ${part} is ready: ${webhookUrl ? `webhooks ${webhookUrl}/webhooks/github · ` : ''}health ${panelUrl}/healthz`)
 
   const stopped = new Promise<ExitCode>((resolve) => stopping.addEventListener('abort', () => resolve(0), { once: true }))
   const gaveUp = program.ended.then(

@@ -72,10 +72,11 @@ export async function start({ once = false, scenario = fixFailingTest.name }: St
     await closeAll(closers)
     if (once && code !== 1) await removeRun(home)
   } catch (error) {
-    return refuse(`not everything ended as it should: ${(error as Error).message}`)
+    complain(`not everything ended as it should: ${(error as Error).message}`)
+    process.exit(1)
   }
   if (once && code === 1 && existsSync(home)) say(`the state of this run is kept in ${home} until the next start`)
-  return code
+  return code === 1 ? process.exit(1) : code // what gave up may never let go of the process, and nobody starts again what has not ended
 }
 
 async function startIn({ base, ...given }: Run & { base: string }): Promise<number> {

@@ -1,4 +1,5 @@
 /** The connection to the ledger, and the one place where a transaction that lost a race is tried again. */
+import type { Socket } from 'node:net'
 import { CamelCasePlugin, Kysely, PostgresDialect, type Transaction } from 'kysely'
 import pg from 'pg'
 import type { Ledger } from './schema.ts'
@@ -15,16 +16,56 @@ export interface Connected {
   close(): Promise<void>
 }
 
-/** `onLost` hears of idle connections that Postgres ended; without a listener that would end the process (57P01). */
-export function connect(url: string, { size = 20, onLost }: { size?: number; onLost: (error: Error) => void }): Connected {
-  const pool = new pg.Pool({ connectionString: url, max: size, types: types as pg.CustomTypesConfig, application_name: 'switchyard' })
+/** How long a Postgres that hangs is waited for; then it is an outage like any other, and what waited is tried again. */
+export interface Patience {
+  /** For a connection: a new one, or a free one of the pool. */
+  connectMs: number
+  /** For any word from the server while a query or a transaction has the connection. */
+  silentMs: number
+  /** What the server itself ends, so that no lock is held for somebody who is gone, and nothing runs on that nobody waits for. */
+  statementMs: number
+  idleInTransactionMs: number
+}
+
+/** Silence ends before a ledger activity does (30 s) and after the server had its say. No transaction of ours waits for anything but Postgres. */
+const PATIENCE: Patience = { connectMs: 8_000, silentMs: 25_000, statementMs: 20_000, idleInTransactionMs: 60_000 }
+
+export interface ConnectOptions {
+  /** Connections at most. */
+  size?: number
+  /** Hears of idle connections that Postgres ended; without a listener that would end the process (57P01). */
+  onLost: (error: Error) => void
+  patience?: Partial<Patience>
+}
+
+export function connect(url: string, { size = 20, onLost, patience }: ConnectOptions): Connected {
+  const { connectMs, silentMs, statementMs, idleInTransactionMs } = { ...PATIENCE, ...patience }
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: size,
+    types: types as pg.CustomTypesConfig,
+    application_name: 'switchyard',
+    connectionTimeoutMillis: connectMs,
+    statement_timeout: statementMs,
+    idle_in_transaction_session_timeout: idleInTransactionMs,
+  })
   pool.on('error', onLost)
+  // The driver's own `query_timeout` would give a connection back to the pool that still owes an answer: the next query waits behind it.
+  pool.on('connect', (client) => {
+    client.on('error', () => undefined) // a busy one's: its query rejects with it; unheard it would end the process
+    const socket = socketOf(client)
+    socket.on('timeout', () => socket.destroy(new Error(`Connection terminated: Postgres said nothing for ${silentMs} ms`)))
+  })
+  pool.on('acquire', (client) => socketOf(client).setTimeout(silentMs))
+  pool.on('release', (_error, client) => socketOf(client).setTimeout(0))
   const db = new Kysely<Ledger>({
     dialect: new PostgresDialect({ pool }),
     plugins: [new CamelCasePlugin({ maintainNestedObjectKeys: true })],
   })
   return { db, pool, close: () => db.destroy() }
 }
+
+const socketOf = (client: pg.PoolClient) => (client as unknown as { connection: { stream: Socket } }).connection.stream
 
 const LOST_RACE = new Set(['40001', '40P01'])
 

@@ -71,10 +71,35 @@ export async function closeRequest(
   id: number,
   end: { outcome: 'answered' | 'outrun' | 'failed' | 'cut off'; error?: string; finishReason?: string } & Partial<Usage>,
 ): Promise<void> {
-  await db
+  const closed = await db
     .updateTable('request')
     .set({ ...end, ...(end.error === undefined ? {} : { error: storable(end.error) }), endedAt: sql<Date>`now()` })
     .where('id', '=', id)
+    .where('endedAt', 'is', null)
+    .executeTakeFirst()
+  const { inputTokens = null, cachedTokens = null, outputTokens = null } = end
+  if (closed.numUpdatedRows > 0n || (inputTokens === null && outputTokens === null)) return
+  // it was given up by `outrunOthers`, and was alive: what it cost is counted all the same
+  await db
+    .updateTable('request')
+    .set({ inputTokens, cachedTokens, outputTokens })
+    .where('id', '=', id)
+    .where('inputTokens', 'is', null)
+    .where('outputTokens', 'is', null)
+    .execute()
+}
+
+/**
+ * The step is finished, so no other request of it can bring anything any more. One whose process was killed never says so itself; of
+ * one that lives nothing is lost but the look of its end.
+ */
+export async function outrunOthers(tx: Tx, { session, step }: StepAddress, winner: number): Promise<void> {
+  await tx
+    .updateTable('request')
+    .set({ outcome: 'outrun', error: 'its end was not heard of before another request finished the step', endedAt: sql<Date>`now()` })
+    .where('session', '=', session)
+    .where('step', '=', step)
+    .where('id', '!=', winner)
     .where('endedAt', 'is', null)
     .execute()
 }

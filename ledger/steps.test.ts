@@ -16,7 +16,7 @@ import {
   started,
   type TestLedger,
 } from './fixture.ts'
-import { openRequest } from './requests.ts'
+import { closeRequest, openRequest } from './requests.ts'
 import type { StepAddress } from './session-log.ts'
 import { commitStep, storedStep } from './steps.ts'
 import { closeTicket } from './tickets.ts'
@@ -77,6 +77,23 @@ test('[M9] both attempts of a step were paid for: each request keeps its tokens'
   await commitStep(ledger.db, at, scope, answered(first.request, first.inputs))
   await commitStep(ledger.db, at, scope, answered(second.request, second.inputs))
   expect((await requestsOf(at.session)).map(({ inputTokens }) => inputTokens)).toEqual([100, 100])
+  expect((await look(ledger.db, { ...at, step: 2 })).ticket?.spentTokens).toBe(220)
+})
+
+test('[M9] a request that was killed is closed when its step is finished, its cost unknown; if it was alive, its tokens are counted', async () => {
+  const { at, scope } = await ticketAt()
+  const [killed, alive, winner] = [await opened(at), await opened(at), await opened(at)]
+  await commitStep(ledger.db, at, scope, answered(winner.request, winner.inputs))
+  const outrun = { outcome: 'outrun', inputTokens: null, error: 'its end was not heard of before another request finished the step' }
+  expect(await requestsOf(at.session)).toMatchObject([
+    { ...outrun, id: killed.request },
+    { ...outrun, id: alive.request },
+    { id: winner.request, outcome: 'answered' },
+  ])
+
+  await commitStep(ledger.db, at, scope, answered(alive.request, alive.inputs))
+  await closeRequest(ledger.db, killed.request, { outcome: 'cut off' })
+  expect(await requestsOf(at.session)).toMatchObject([outrun, { ...outrun, inputTokens: 100 }, { inputTokens: 100, error: null }])
   expect((await look(ledger.db, { ...at, step: 2 })).ticket?.spentTokens).toBe(220)
 })
 

@@ -9,7 +9,7 @@ import { answerClaim } from './claims.ts'
 import { endOfTurn } from './closing.ts'
 import { type Database, type Tx, transaction } from './database.ts'
 import { remindOfCandidates } from './reminders.ts'
-import { closeRequest, type Usage } from './requests.ts'
+import { closeRequest, outrunOthers, type Usage } from './requests.ts'
 import { appendLog, type StepAddress } from './session-log.ts'
 import { currentSession, type OpenCall, openCalls } from './sessions.ts'
 import { storable, storableJson } from './texts.ts'
@@ -75,6 +75,7 @@ export function commitStep(db: Database, at: StepAddress, scope: string, taken: 
       .executeTakeFirst()
     await closeRequest(tx, taken.request, { outcome: won ? 'answered' : 'outrun', finishReason: taken.finishReason, ...taken.usage })
     if (!won) return (await storedStep(tx, at))!
+    await outrunOthers(tx, at, taken.request)
 
     await appendLog(tx, at, [
       ...taken.inputs.map(({ text }) => ({ kind: 'input' as const, call: null, body: { text } })),

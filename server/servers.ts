@@ -10,10 +10,10 @@ export interface ServersGiven {
   host: string
   panelPort: Port
   webhookPort: Port
-  /** Empty: no channel is on, and there is no webhook listener. */
+  /** Empty: no channel is on, or this process is another part; there is no webhook listener then. */
   webhookSecrets: readonly string[]
   store(delivery: NewDelivery): Promise<'stored' | 'duplicate'>
-  /** Rejects while a service that the program needs does not answer. */
+  /** Rejects, with the reason, while a service that this process needs does not answer, or while it does not work. */
   isReady(): Promise<void>
   log: Logger
 }
@@ -52,7 +52,7 @@ export async function startServers(given: ServersGiven): Promise<Servers> {
   }
 }
 
-function panelServer({ isReady }: ServersGiven, counters: WebhookCounters): FastifyInstance {
+function panelServer({ isReady, webhookSecrets }: ServersGiven, counters: WebhookCounters): FastifyInstance {
   const server = fastify({ logger: false })
   server.get('/healthz', async (_request, reply) => {
     try {
@@ -62,6 +62,7 @@ function panelServer({ isReady }: ServersGiven, counters: WebhookCounters): Fast
       return reply.code(503).send({ status: 'not ready', reason: error instanceof Error ? error.message : String(error) })
     }
   })
+  if (webhookSecrets.length === 0) return server
   server.get('/metrics', async (_request, reply) => {
     const lines = Object.entries(counters).map(([outcome, count]) => `switchyard_webhook_requests_total{outcome="${outcome}"} ${count}`)
     return reply.type('text/plain; version=0.0.4').send(`# TYPE switchyard_webhook_requests_total counter\n${lines.join('\n')}\n`)

@@ -4,6 +4,7 @@
  */
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
 import { createVerifier, type Delivery, REJECTIONS, type Rejection } from '../channels/github/verify.ts'
+import { within } from './within.ts'
 
 export type { Delivery } from '../channels/github/verify.ts'
 
@@ -85,7 +86,7 @@ export function webhookListener(given: WebhookListener): FastifyInstance {
     const { delivery } = verdict
     if (delivery.secretIndex > 0) counters['previous-secret'] += 1
     try {
-      const outcome = await within(given.storeTimeoutMs ?? STORE_TIMEOUT_MS, given.store(delivery))
+      const outcome = await within(given.storeTimeoutMs ?? STORE_TIMEOUT_MS, 'not stored', given.store(delivery))
       const message = outcome === 'stored' ? 'The delivery is stored.' : 'The delivery is known already.'
       return answer(reply, delivery.event === 'ping' ? 200 : 202, outcome, message)
     } catch (error) {
@@ -135,16 +136,6 @@ function admission(limit: number): (request: FastifyRequest, reply: FastifyReply
       inFlight -= bytes
     })
     return false
-  }
-}
-
-async function within<Value>(milliseconds: number, work: Promise<Value>): Promise<Value> {
-  const { promise: late, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => reject(new Error(`not stored within ${milliseconds} ms`)), milliseconds)
-  try {
-    return await Promise.race([work, late])
-  } finally {
-    clearTimeout(timer)
   }
 }
 

@@ -64,6 +64,8 @@ export async function openGate(target: string): Promise<Gate> {
   }
 }
 
+export const gateBefore = (url: string): Promise<Gate> => openGate(new URL(url).host)
+
 /** The same URL, through the gate. */
 export function through({ address }: Gate, url: string): string {
   const there = new URL(url)

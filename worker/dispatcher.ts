@@ -101,7 +101,12 @@ function listen({ databaseUrl, log }: DispatcherGiven, onHint: (table: string) =
   let stopped = false
   let current: pg.Client | null = null
   const connect = async () => {
-    const client = new pg.Client({ connectionString: databaseUrl, application_name: 'switchyard hints' })
+    const client = new pg.Client({
+      connectionString: databaseUrl,
+      application_name: 'switchyard hints',
+      connectionTimeoutMillis: 8_000,
+      keepAlive: true,
+    })
     client.on('notification', ({ payload }) => onHint(payload ?? ''))
     client.on('error', (error) => log.debug({ err: error }, 'hints were lost; they come back'))
     client.on('end', () => {

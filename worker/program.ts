@@ -17,15 +17,17 @@ import { connect } from '../ledger/database.ts'
 import { createDeliveryStore } from '../ledger/deliveries.ts'
 import { createConfigurationReader } from '../ledger/revisions.ts'
 import { type Servers, startServers } from '../server/servers.ts'
+import { within } from '../server/within.ts'
 import { loadBuiltInTexts } from './built-in.ts'
 import { type Closer, closeAll } from './close-all.ts'
 import { startDispatcher } from './dispatcher.ts'
+import { mustServe } from './embedded/temporal-namespace.ts'
 import { type GithubAccess, openGithub } from './github.ts'
 import { takeInPending } from './intake.ts'
 import type { Loop } from './loop.ts'
 import { startTakingMissed } from './missed.ts'
 import type { TemporalAt } from './temporal.ts'
-import { startWorkers } from './worker.ts'
+import { type RunningWorkers, startWorkers } from './worker.ts'
 
 /** In the order in which they start; they stop in the opposite one. */
 export const PARTS = ['worker', 'dispatcher', 'server'] as const
@@ -50,6 +52,7 @@ export interface ProgramGiven {
 }
 
 export interface Program {
+  /** Health, and with the server the webhooks. */
   servers: Servers
   /** Rejects when a part gave up for good. */
   ended: Promise<void>
@@ -57,12 +60,8 @@ export interface Program {
   stop(): Promise<void>
 }
 
-/** Some parts of the program; `servers` is null without the server. */
-export type ProgramInPart = Omit<Program, 'servers'> & { servers: Servers | null }
-
-export function startProgram(given: ProgramGiven & { parts: readonly Part[] }): Promise<ProgramInPart>
-export function startProgram(given: ProgramGiven): Promise<Program>
-export async function startProgram({ parts = PARTS, ...given }: ProgramGiven & { parts?: readonly Part[] }): Promise<ProgramInPart> {
+/** All of the program, or some parts of it. */
+export async function startProgram({ parts = PARTS, ...given }: ProgramGiven & { parts?: readonly Part[] }): Promise<Program> {
   const { log } = given
   const ledger = connect(given.databaseUrl, { onLost: (error) => log.debug({ err: error }, 'Postgres ended an idle connection') })
   const closers: Closer[] = [ledger.close]
@@ -80,10 +79,11 @@ export async function startProgram({ parts = PARTS, ...given }: ProgramGiven & {
     }
 
     // deliveries are missed exactly while the server is away, or cannot store
-    const missed = parts.includes('server') ? openMissed(here) : null
+    const takesWebhooks = parts.includes('server')
+    const missed = takesWebhooks ? openMissed(here) : null
     if (missed) closers.push(missed.stop)
-    const servers = parts.includes('server') ? await openServers(here, connection, () => missed?.hint()) : null
-    if (servers) closers.push(servers.close)
+    const servers = await openServers(here, { takesWebhooks, workers, connection, onLost: () => missed?.hint() })
+    closers.push(servers.close)
     return { servers, ended: workers?.ended ?? never, stop }
   } catch (error) {
     // why it did not start is the news; what then did not close is in the log
@@ -145,25 +145,46 @@ function openMissed({ given, ledger, github }: Here): Loop | null {
   return startTakingMissed({ db: ledger.db, client: github.client, repositories, store, log: given.log, now: () => new Date() })
 }
 
-function openServers({ given, ledger }: Here, connection: Connection | null, onLost: () => void): Promise<Servers> {
+interface Listening {
+  takesWebhooks: boolean
+  /** Null without the part that needs it. */
+  workers: RunningWorkers | null
+  connection: Connection | null
+  onLost: () => void
+}
+
+/** Each part says of itself whether it works; a server stores deliveries whether Temporal answers or not. */
+function openServers({ given, ledger }: Here, { takesWebhooks, workers, connection, onLost }: Listening): Promise<Servers> {
   const { settings, log } = given
   const store = createDeliveryStore(ledger.db)
   return startServers({
     host: settings.host,
     panelPort: settings.panelPort,
     webhookPort: settings.webhookPort,
-    webhookSecrets: given.github?.webhookSecrets ?? [],
+    webhookSecrets: takesWebhooks ? (given.github?.webhookSecrets ?? []) : [],
     store: (delivery) =>
       store(delivery).catch((error) => {
         onLost()
         throw error
       }),
     isReady: async () => {
-      await ledger.db.selectFrom('pause').select('scope').limit(1).execute()
-      await connection?.healthService.check({ service: 'temporal.api.workflowservice.v1.WorkflowService' })
+      await answers('the ledger', ledger.db.selectFrom('pause').select('scope').limit(1).execute())
+      if (workers) await answers('Temporal', workers.isPolling())
+      if (connection) await answers('Temporal', mustServe(connection))
     },
     log,
   })
+}
+
+/** Whoever asks for health gives up sooner than a service that hangs answers: a reason now is better. */
+const ANSWER_WITHIN_MS = 2_000
+
+async function answers(service: string, question: Promise<unknown>): Promise<void> {
+  try {
+    await within(ANSWER_WITHIN_MS, 'no answer', question)
+  } catch (error) {
+    throw new Error(`${service}: ${error instanceof Error ? error.message : String(error)}`)
+  }
 }
 
 function depsOf({ given, ledger, github }: Here): Deps {

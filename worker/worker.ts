@@ -1,4 +1,5 @@
 /** The Temporal workers of this process: one polls workflows, the others each one kind of activity (design §4, task queues). */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import {
   bundleWorkflowCode,
@@ -18,6 +19,8 @@ import type { TemporalAt } from './temporal.ts'
 export interface RunningWorkers {
   /** Rejects when a worker gives up; the process should end then, and be started again. */
   ended: Promise<void>
+  /** Rejects, with the reason, while a worker of this process does not poll, by its own word and by Temporal's. */
+  isPolling(): Promise<void>
   stop(): Promise<void>
 }
 
@@ -32,8 +35,11 @@ export interface WorkersGiven {
 /** How many activities of a kind run at the same time. */
 const CONCURRENCY = { ledger: 20, model: 50, channel: 20, workspace: 20 } as const
 
+/** Temporal's number for the kind of a queue. */
+const WORKFLOW_TASKS = 1
+
 /** How long running activities may go on after a stop before they are cut off. */
-const GRACE = '5s'
+const GRACE_MS = 5_000
 
 let installed = false
 
@@ -64,7 +70,7 @@ export async function startWorkers({ temporal, deps, log, maxCachedWorkflows = 5
     const common = {
       connection,
       namespace: temporal.namespace,
-      shutdownGraceTime: GRACE,
+      shutdownGraceTime: GRACE_MS,
       shutdownForceTime: '20s',
       maxHeartbeatThrottleInterval: '5s',
     } as const
@@ -86,11 +92,29 @@ export async function startWorkers({ temporal, deps, log, maxCachedWorkflows = 5
     ])
     const running = workers.map((worker) => worker.run())
     const ended = Promise.all(running).then(() => undefined)
+    let failed = false
+    // whoever waits for it hears of it; until somebody does, it must not end the process without a sentence
+    ended.catch(() => {
+      failed = true
+    })
     return {
       ended,
+      async isPolling() {
+        const idle = workers.find((worker) => worker.getState() !== 'RUNNING')
+        if (idle) throw new Error(`the worker of the queue ${idle.options.taskQueue} does not poll: ${idle.getState().toLowerCase()}`)
+        const { identity } = workers[0].options
+        const taskQueue = { name: QUEUES.workflows }
+        const asked = { namespace: temporal.namespace, taskQueue, taskQueueType: WORKFLOW_TASKS }
+        const { pollers } = await connection.workflowService.describeTaskQueue(asked)
+        if (!pollers.some((poller) => poller.identity === identity))
+          throw new Error(`nobody called ${identity} polls the queue ${QUEUES.workflows}`)
+      },
       async stop() {
         for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown()
-        await Promise.allSettled(running)
+        const settled = Promise.allSettled(running)
+        // once one has failed, the others' runs may never settle, and while they have not, the connection does not close
+        if (failed) return void (await Promise.race([settled, sleep(GRACE_MS, undefined, { ref: false })]))
+        await settled
         await connection.close()
       },
     }

@@ -115,6 +115,54 @@ test.each(MISHAPS)("%s: a pull request is opened once and is the Ticket's", asyn
   expect(owned).toEqual([{ kind: 'pull_request', role: 'owner' }])
 })
 
+const RECEIVE = /^POST .*\/git-receive-pack$/
+/** A commit that the host's mirror holds and that stands on no branch of the Ticket yet, and the effect that pushes it. */
+async function pushBy(): Promise<NewEffect & { branch: string; sha: string }> {
+  const { ticket, session } = await started(house.ledger.db, ++issues)
+  const branch = `switchyard/t-${ticket}-${++branches}`
+  const { repository } = await ticketFacts(house.ledger.db, ticket)
+  const there = { ...repository!, fullName: REPOSITORY }
+  const sha = await built(`${branch}-before`)
+  await house.deps.workspaces.ground(there, never)
+  const at = { session, step: 1, call: 'call_1' }
+  const payload = { repository: there, branch, sha }
+  return { key: `push:${branch}`, kind: 'push', ticket, ...at, thread: null, payload, body: null, branch, sha }
+}
+const pushIt = ({ branch: _, sha: __, ...effect }: NewEffect & { branch: string; sha: string }) => perform(house.deps, effect, never)
+/** What a person pushes onto a branch, which begins at the default one. */
+async function built(branch: string): Promise<string> {
+  await house.github.operator.push({ repository: REPOSITORY, as: 'mara', branch, message: 'More', files: { [`${++branches}.txt`]: 'x' } })
+  return (await house.deps.github!.client.getRef(REPOSITORY, branch))!
+}
+
+test('[M4] a push whose answer was lost is not repeated, also when somebody has pushed onto it since', async () => {
+  const [alone, builtOn] = [await pushBy(), await pushBy()]
+  for (const effect of [alone, builtOn]) {
+    house.once(RECEIVE, { kind: 'reset' })
+    await expect(pushIt(effect)).rejects.toThrow(/git push/)
+    expect(await rowOf(effect)).toMatchObject({ state: 'uncertain', tries: 1 })
+  }
+  const present = await built(builtOn.branch)
+  expect(present).not.toBe(builtOn.sha)
+
+  expect(await pushIt(alone)).toMatchObject({ landed: { externalId: alone.sha } })
+  expect(await pushIt(builtOn)).toMatchObject({ landed: { externalId: present } })
+  expect(house.seen(RECEIVE)).toHaveLength(2)
+  expect(await rowOf(builtOn)).toMatchObject({ state: 'confirmed', tries: 1 })
+})
+
+test('[M4] a push that never arrived is sent again; on a branch that went another way it is refused, never forced', async () => {
+  const [gone, crossed] = [await pushBy(), await pushBy()]
+  for (const effect of [gone, crossed]) {
+    house.once(RECEIVE, { kind: 'refuse', status: 502, message: 'Bad Gateway' })
+    await expect(pushIt(effect)).rejects.toThrow(/git push/)
+  }
+  const theirs = await built(crossed.branch)
+  expect(await pushIt(gone)).toMatchObject({ landed: { externalId: gone.sha } })
+  expect(await pushIt(crossed)).toEqual({ refused: expect.stringContaining(crossed.branch) })
+  expect(await house.deps.github!.client.getRef(REPOSITORY, crossed.branch)).toBe(theirs)
+})
+
 test('[F128] a comment that GitHub never got is sent again after the look, and there is exactly one', async () => {
   const effect = await commentBy()
   house.once(COMMENT, { kind: 'refuse', status: 502, message: 'Bad Gateway' })

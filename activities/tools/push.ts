@@ -46,7 +46,9 @@ export async function push(call: ToolCall): Promise<ToolAnswer> {
   if ('taken' in performed) throw new Error(`the key ${key} belongs to this call alone`)
   const listed = commits.map(({ sha, subject }) => `${sha.slice(0, 10)} ${subject}`).join('\n')
   const warning = dirty.length === 0 ? '' : `\nNot committed and not pushed:\n${dirty.slice(0, 20).join('\n')}`
-  return { text: `pushed: ${repository.fullName} ${branch} is at ${head}\n${listed}${warning}` }
+  const { externalId: present } = performed.landed
+  const moved = present === head ? '' : `\nSomebody has pushed onto it since: it is at ${present} now.`
+  return { text: `pushed: ${repository.fullName} ${branch} is at ${head}${moved}\n${listed}${warning}` }
 }
 
 /** A branch that stands on GitHub and that this Ticket never pushed is somebody else's. */

@@ -89,6 +89,14 @@ export async function hasCommit(mirror: string, sha: string, signal: AbortSignal
   return (await git({ args: ['cat-file', '-e', `${sha}^{commit}`], cwd: mirror, signal })).exit === 0
 }
 
+/** Whether history leads from `of` back to `commit`, by what the mirror holds: what it lacks is nobody's ancestor, so fetch first. */
+export async function isAncestor(mirror: string, commit: string, of: string, signal: AbortSignal): Promise<boolean> {
+  for (const each of [commit, of]) if (flawOfCommit(each) || !(await hasCommit(mirror, each, signal))) return false
+  const { exit, stderr } = await git({ args: ['merge-base', '--is-ancestor', commit, of], cwd: mirror, signal })
+  if (exit > 1) throw new GitFailure(`git merge-base of ${commit} and ${of} failed (exit ${exit}): ${stderr.trim()}`, stderr)
+  return exit === 0
+}
+
 /** Runs work alone on the mirror, which exists and holds no lock file of a git that died. */
 export async function inMirror<Result>(
   given: MirrorOf,

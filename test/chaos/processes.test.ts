@@ -13,7 +13,9 @@ import { freePort } from '../../worker/embedded/process.ts'
 import { startOutside } from '../../worker/outside.ts'
 import { PARTS, type Part } from '../../worker/program.ts'
 import { eventually } from '../end-to-end/house.ts'
+import { gateBefore, openGate, through } from '../gate.ts'
 import { freshDatabase, freshNamespace, testFolder } from '../services.ts'
+import { startDoorkeeper } from './doorkeeper.ts'
 import { environment, spawnPart } from './processes.ts'
 
 vi.setConfig({ testTimeout: 180_000 })
@@ -80,6 +82,47 @@ test('[F337] [M4] a worker and a dispatcher whose Temporal does not answer, or a
   }
 })
 
+test.each(['worker', 'dispatcher'] as const)(
+  '[O8] a %s of its own answers for its health, and says which service it lacks while that hangs',
+  async (part) => {
+    const { folder, env, ledgerGate, temporalGate } = await stage()
+    const child = spawnPart(part, env, folder)
+    onTestFinished(() => void child.kill('SIGKILL'))
+    await ready(folder, part)
+    const health = /health (\S+)/.exec(said(folder, part))![1]!
+    const answers = (status: number, reason: string) =>
+      eventually(`${status} ${reason}`, async () => {
+        const answer = await fetch(health)
+        return answer.status === status && (await answer.text()).includes(reason)
+      })
+
+    await answers(200, 'ok')
+    for (const [gate, reason] of [
+      [ledgerGate, 'the ledger: '],
+      [temporalGate, 'Temporal: '],
+    ] as const) {
+      gate.hang()
+      await answers(503, reason)
+      gate.open()
+      await answers(200, 'ok')
+    }
+    child.kill('SIGTERM')
+    expect(await once(child, 'exit')).toEqual([0, null])
+  },
+)
+
+test('[O8] a worker that Temporal gives no more work ends with 1 and says why, so that it is started again', async () => {
+  const { folder, env, temporal } = await stage()
+  const door = await startDoorkeeper(temporal.address)
+  onTestFinished(door.close)
+  const child = spawnPart('worker', { ...env, TEMPORAL_ADDRESS: door.address }, folder)
+  onTestFinished(() => void child.kill('SIGKILL'))
+  await ready(folder, 'worker')
+  door.refuse()
+  expect(await once(child, 'exit')).toEqual([1, null]) // Temporal's library tries for a minute
+  expect(said(folder, 'worker')).toMatch(/^switchyard: the worker ends: its workers gave up: revoked$/m)
+})
+
 async function stage() {
   const folder = testFolder('processes-')
   mkdirSync(join(folder, 'home'))
@@ -88,8 +131,19 @@ async function stage() {
   const [{ appUrl }, temporal] = [await freshDatabase('processes'), await freshNamespace('processes')]
   const github = await setStage(operateOver(outside.github.url), world, outside.github, SECRET)
   const webhookPort = await freePort()
-  const given = { home: join(folder, 'home'), databaseUrl: appUrl, temporal, github, modelUrl: outside.modelUrl, webhookPort }
-  return { folder, outside, databaseUrl: appUrl, webhookPort, env: await environment(given) }
+  const ledgerGate = await gateBefore(appUrl)
+  onTestFinished(ledgerGate.close)
+  const temporalGate = await openGate(temporal.address)
+  onTestFinished(temporalGate.close)
+  const env = await environment({
+    home: join(folder, 'home'),
+    databaseUrl: through(ledgerGate, appUrl),
+    temporal: { ...temporal, address: temporalGate.address },
+    github,
+    modelUrl: outside.modelUrl,
+    webhookPort,
+  })
+  return { folder, outside, databaseUrl: appUrl, temporal, webhookPort, ledgerGate, temporalGate, env }
 }
 
 const said = (folder: string, part: Part): string => readFileSync(join(folder, `${part}.log`), 'utf8')

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { createSandbox } from '../../activities/workspace/sandbox.ts'
 import type { GithubSettings } from '../../core/deployment/settings.ts'
 import { startPostgres } from '../../worker/embedded/postgres.ts'
-import { freePort, gone } from '../../worker/embedded/process.ts'
+import { gone } from '../../worker/embedded/process.ts'
 import { startTemporal } from '../../worker/embedded/temporal.ts'
 import type { Part } from '../../worker/program.ts'
 
@@ -128,7 +128,6 @@ export async function environment(given: EnvironmentGiven): Promise<Record<strin
     TEMPORAL_ADDRESS: given.temporal.address,
     TEMPORAL_NAMESPACE: given.temporal.namespace,
     SWITCHYARD_HOME: given.home,
-    SWITCHYARD_PORT: String(await freePort()),
     SWITCHYARD_WEBHOOK_PORT: String(given.webhookPort),
     GITHUB_API_URL: apiUrl,
     GITHUB_GRAPHQL_URL: graphqlUrl ?? '',

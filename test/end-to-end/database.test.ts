@@ -14,7 +14,8 @@ import { startPostgres } from '../../worker/embedded/postgres.ts'
 import { postgresUser } from '../../worker/embedded/postgres-files.ts'
 import { APP_ROLE } from '../../worker/embedded/postgres-roles.ts'
 import { freePort } from '../../worker/embedded/process.ts'
-import { testFolder } from '../services.ts'
+import { gateBefore, through } from '../gate.ts'
+import { freshDatabase, testFolder } from '../services.ts'
 import { post, takenDown } from './deliveries.ts'
 import { eventually, finished, openHouse } from './house.ts'
 
@@ -39,6 +40,26 @@ test('[M1] [F025] with the database down a delivery is answered 503, and with th
 
   postgres = await startPostgres({ home, say })
   await eventually('the delivery is taken', async () => (await post(house, { body })).status === 202)
+  await finished(house)
+  expect(faultsOf(expected, await house.end(issue))).toEqual([])
+})
+
+test('[M1] a database that takes connections and never answers: a delivery is answered 503 in time, and what waited goes on by itself', async () => {
+  const { appUrl } = await freshDatabase('hangs')
+  const gate = await gateBefore(appUrl)
+  onTestFinished(gate.close)
+  const house = await openHouse({ world, scenario: fixFailingTest, databaseUrl: through(gate, appUrl) })
+  const issue = await house.openIssue()
+  await eventually('the Ticket is at work', () => house.ledger.db.selectFrom('toolCall').select('call').executeTakeFirst())
+
+  gate.hang()
+  const began = performance.now()
+  expect((await post(house, { body: '{}', event: 'watch' })).status).toBe(503)
+  expect(performance.now() - began).toBeLessThan(10_000) // so long GitHub waits
+  await eventually('no query waits any longer', async () => house.logged().includes('Postgres said nothing for'))
+
+  gate.open()
+  await eventually('a delivery is taken', async () => (await post(house, { body: '{}', event: 'watch' })).status === 202, 10_000)
   await finished(house)
   expect(faultsOf(expected, await house.end(issue))).toEqual([])
 })

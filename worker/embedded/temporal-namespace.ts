@@ -19,8 +19,16 @@ const NOT_YET: readonly number[] = [3, NOT_FOUND]
 const SERVING = 1
 const PATIENCE = 30_000
 
+/** What a worker's connection and a client's have in common. */
+type Frontend = Pick<Connection, 'healthService'>
+
+/** Rejects while the frontend does not answer, or answers that it does not serve. */
+export async function mustServe(connection: Frontend): Promise<void> {
+  if (!(await isServing(connection))) throw new Error('Temporal answers that it does not serve')
+}
+
 /** Whether the frontend serves: its port answers before that. */
-export async function isServing(connection: Connection): Promise<boolean> {
+export async function isServing(connection: Frontend): Promise<boolean> {
   const { status } = await connection.healthService.check({ service: 'temporal.api.workflowservice.v1.WorkflowService' })
   return status === SERVING
 }
