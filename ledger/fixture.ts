@@ -205,6 +205,7 @@ export const answered = (request: number, inputs: TakenAnswer['inputs'], text = 
   calls,
   finishReason: calls.length > 0 ? 'tool-calls' : 'stop',
   usage: { inputTokens: 100, cachedTokens: null, outputTokens: 10 },
+  wireSha: null,
   inputs,
 })
 

@@ -2,6 +2,15 @@
 import { z } from 'zod'
 import type { Tool } from './tool.ts'
 
+/** A tool as the provider is told about it, and as the ledger keeps it. */
+export interface OfferedTool {
+  name: string
+  description: string
+  schema: Record<string, unknown>
+}
+
+export const asOffered = (tool: Tool): OfferedTool => ({ name: tool.name, description: tool.description, schema: { ...jsonSchema(tool) } })
+
 export interface ObjectSchema {
   type: 'object'
   properties: Record<string, Node>
