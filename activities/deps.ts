@@ -11,7 +11,8 @@ import type { Workspaces } from './workspaces.ts'
 export interface Model {
   provider: string
   nameFor(role: 'main' | 'executor'): string
-  languageModel(role: 'main' | 'executor'): LanguageModel
+  /** `fetch` is what it sends with. */
+  languageModel(role: 'main' | 'executor', fetch: typeof globalThis.fetch): LanguageModel
   contextTokens: number
 }
 

@@ -5,8 +5,8 @@
 import { ApplicationFailure } from '@temporalio/activity'
 import { showItem } from '../core/message/items.ts'
 import { type AssembledSection, assemble } from '../core/prompt/assemble.ts'
-import { type Answer, type Call, conversation, type LogEntry, type Message } from '../core/prompt/conversation.ts'
-import { jsonSchema } from '../core/schema/json-schema.ts'
+import { type Answer, type Call, conversation, type LogEntry, type Message, withInputs } from '../core/prompt/conversation.ts'
+import { asOffered, type OfferedTool } from '../core/tool/as-offered.ts'
 import { type Offered, offered } from '../core/tool/packages.ts'
 import { findTool, parseInput } from '../core/tool/parse-input.ts'
 import { endAlarm, raiseAlarm } from '../ledger/alarms.ts'
@@ -14,12 +14,14 @@ import { closeRequest, firstAsked, openRequest } from '../ledger/requests.ts'
 import type { OpenCall } from '../ledger/sessions.ts'
 import { markSeen, type StepView, viewStep } from '../ledger/step-view.ts'
 import { commitStep, type NewCall, type Stored, storedStep } from '../ledger/steps.ts'
+import { shaOf } from '../ledger/texts.ts'
 import { showBlocked } from '../ledger/tickets.ts'
 import { type Address, QUEUES, type StepResult, workspaceQueue } from '../workflows/protocol.ts'
 import type { Deps } from './deps.ts'
 import { settleUncertain } from './effects/settle.ts'
 import { BrokenAnswer, judgeFailure, kindAndStatus } from './model/failure.ts'
-import { type ModelAnswer, type OfferedTool, streamAnswer } from './model/stream.ts'
+import { type ModelAnswer, streamAnswer } from './model/stream.ts'
+import { openWire, type Wire } from './model/wire.ts'
 import { promptInput, skillsOf } from './prompt-input.ts'
 import { type SessionGround, standOnGround } from './session-ground.ts'
 
@@ -100,14 +102,13 @@ function build(deps: Deps, view: StepView, ground: SessionGround): Built | { fau
   const assembled = assemble(promptInput(deps, view, tools, ground.agentsMd, ground.cwd))
   if ('fault' in assembled) return assembled
   const inputs = inputsThatFit(view)
-  const step: LogEntry[] = inputs.map(({ text }, index) => ({
-    seq: view.logSeq + 1 + index,
-    kind: 'input',
-    step: Number.MAX_SAFE_INTEGER,
-    body: { text },
-  }))
-  const messages = conversation([...view.log, ...step])
-  const schemas = tools.tools.map((tool) => ({ name: tool.name, description: tool.description, schema: { ...jsonSchema(tool) } }))
+  const messages = conversation(
+    withInputs(
+      view.log,
+      inputs.map(({ text }) => text),
+    ),
+  )
+  const schemas = tools.tools.map(asOffered)
   const bytes = assembled.bytes + Buffer.byteLength(JSON.stringify(messages)) + Buffer.byteLength(JSON.stringify(schemas))
   return { sections: assembled.sections, system: assembled.text, messages, offered: tools, tools: schemas, inputs, bytes }
 }
@@ -180,22 +181,23 @@ interface Asked {
 
 async function ask(deps: Deps, asked: Asked, running: Running): Promise<StepResult> {
   const { view, built, request } = asked
+  const wire = openWire()
   let answer: ModelAnswer
   try {
     answer = await streamAnswer({
-      model: deps.model.languageModel(view.role),
+      model: deps.model.languageModel(view.role, wire.fetch),
       system: built.system,
       messages: built.messages,
       tools: built.tools,
       signal: running.signal,
     })
   } catch (error) {
-    return failed(deps, asked, error, running)
+    return failed(deps, { ...asked, wireSha: wireSha(wire) }, error, running)
   }
   for (const kind of OVER_WHEN_ANSWERED) await endAlarm(deps.db, kind, view.scope)
   const calls = answer.calls.map((call, position) => readCall(call, `call_${asked.at.step}_${position + 1}`, built.offered))
   const invalid = stuckCall(view, calls)
-  if (invalid) return stuck(deps, asked, answer, invalid.fault)
+  if (invalid) return stuck(deps, { ...asked, wireSha: wireSha(wire) }, answer, invalid.fault)
   const said: Answer = {
     text: answer.text,
     ...(answer.reasoning === '' ? {} : { reasoning: answer.reasoning }),
@@ -207,11 +209,18 @@ async function ask(deps: Deps, asked: Asked, running: Running): Promise<StepResu
     calls: calls.map(({ said: _, ...call }) => call),
     finishReason: answer.finishReason,
     usage: answer.usage,
+    wireSha: wireSha(wire),
     inputs: built.inputs,
   }
   return resultOf(deps, await commitStep(deps.db, asked.at, view.scope, taken))
 }
 
+const wireSha = (wire: Wire): Buffer | null => {
+  const sent = wire.sent()
+  return sent === null ? null : shaOf(sent)
+}
+
+type Sent = Asked & { wireSha: Buffer | null }
 type ReadCall = NewCall & { said: { name: string; input: unknown } }
 
 /** A call as it will run, or why it cannot: the model is told by the call's result, and the turn goes on. */
@@ -245,9 +254,9 @@ function stuckCall(view: StepView, calls: readonly ReadCall[]): (ReadCall & { fa
     })
 }
 
-async function stuck(deps: Deps, { view, request }: Asked, answer: ModelAnswer, fault: string): Promise<StepResult> {
+async function stuck(deps: Deps, { view, request, wireSha }: Sent, answer: ModelAnswer, fault: string): Promise<StepResult> {
   const error = `the model made the same invalid call three times in a row: ${fault.split('\n')[0]}`
-  await closeRequest(deps.db, request, { outcome: 'failed', error, finishReason: answer.finishReason, ...answer.usage })
+  await closeRequest(deps.db, request, { outcome: 'failed', error, finishReason: answer.finishReason, wireSha, ...answer.usage })
   await raiseAlarm(deps.db, 'error', view.scope, `${view.session}: ${error}`)
   return { outcome: 'error' }
 }
@@ -259,13 +268,18 @@ const UNKNOWN_TRIES = 5
 /** An outage that lasts longer is told to people, once (spec O1). */
 const PATIENCE_MS = 10 * 60_000
 
-async function failed(deps: Deps, { at, view, request }: Asked, error: unknown, running: Running): Promise<StepResult> {
+async function failed(deps: Deps, { at, view, request, wireSha }: Sent, error: unknown, running: Running): Promise<StepResult> {
   if (running.signal.aborted) {
-    await closeRequest(deps.db, request, { outcome: 'cut off' })
+    await closeRequest(deps.db, request, { outcome: 'cut off', wireSha })
     throw running.signal.reason
   }
   const failure = judgeFailure(error, deps.now())
-  await closeRequest(deps.db, request, { outcome: 'failed', error: failure.message, ...(error instanceof BrokenAnswer ? error.usage : {}) })
+  await closeRequest(deps.db, request, {
+    outcome: 'failed',
+    error: failure.message,
+    wireSha,
+    ...(error instanceof BrokenAnswer ? error.usage : {}),
+  })
   deps.log.warn({ session: view.session, request, failure }, 'a model request failed')
   switch (failure.kind) {
     case 'overflow':

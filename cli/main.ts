@@ -102,6 +102,21 @@ function build(ended: (code: number) => void): Command {
     .action(run(async (session: string, options: { json?: boolean }) => (await import('./log.ts')).log(session, options)))
 
   program
+    .command('requests')
+    .description('the requests of a Session to its model: what each cost and what of the one before it kept')
+    .argument('<session>', 't7-1 or main-1; T-7 or main for the newest one')
+    .option('--json', 'as one JSON document')
+    .action(run(async (session: string, options: { json?: boolean }) => (await import('./requests.ts')).requests(session, options)))
+
+  program
+    .command('request')
+    .description('what one request sent to the model, rebuilt from the ledger')
+    .argument('<id>', 'its number, as switchyard requests lists it')
+    .option('--json', 'as one JSON document')
+    .option('--wire', 'nothing but the HTTP body that went to the provider')
+    .action(run(async (id: string, options: { json?: boolean; wire?: boolean }) => (await import('./request.ts')).request(id, options)))
+
+  program
     .command('alarms')
     .description('what cannot go on by itself')
     .option('--all', 'also what is over')

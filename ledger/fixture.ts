@@ -14,7 +14,7 @@ import type { StepAddress } from './session-log.ts'
 import { viewStep } from './step-view.ts'
 import type { NewCall, TakenAnswer } from './steps.ts'
 import { startTicket } from './tickets.ts'
-import { headVersion, readVersion, saveVersion, type VersionKind } from './versions.ts'
+import { type Documents, headVersion, readVersion, saveVersion, type VersionKind } from './versions.ts'
 
 export interface TestLedger extends Connected {
   /** As the owner of the tables: what only a migration or a purge may do, and clocks turned back. */
@@ -206,6 +206,7 @@ export const answered = (request: number, inputs: TakenAnswer['inputs'], text = 
   calls,
   finishReason: calls.length > 0 ? 'tool-calls' : 'stop',
   usage: { inputTokens: 100, cachedTokens: null, outputTokens: 10 },
+  wireSha: null,
   inputs,
 })
 
@@ -229,11 +230,11 @@ export const logOf = async (db: Database, session: string) =>
     body: JSON.parse(row.body!),
   }))
 
-/** The next revision or Policy version, the same document again. Returns its number. */
-export async function saveAgain(db: Database, kind: VersionKind): Promise<number> {
+/** A person saves this document on the newest version, or the same one again. Returns its number. */
+export async function save<Kind extends VersionKind>(db: Database, kind: Kind, document?: Documents[Kind]): Promise<number> {
   const { number: base } = await headVersion(db, kind)
-  const { document } = (await readVersion(db, kind, base))!
-  const saved = await saveVersion(db, kind, { base, document, origin: 'cli', actor: 'lin', note: null })
+  const next = document ?? (await readVersion(db, kind, base))!.document
+  const saved = await saveVersion(db, kind, { base, document: next, origin: 'cli', actor: 'lin', note: null })
   if ('head' in saved) throw new Error(`somebody else saved ${kind}`)
   return saved.number
 }

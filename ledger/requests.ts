@@ -69,7 +69,12 @@ export interface Usage {
 export async function closeRequest(
   db: Database | Tx,
   id: number,
-  end: { outcome: 'answered' | 'outrun' | 'failed' | 'cut off'; error?: string; finishReason?: string } & Partial<Usage>,
+  end: {
+    outcome: 'answered' | 'outrun' | 'failed' | 'cut off'
+    error?: string
+    finishReason?: string
+    wireSha?: Buffer | null
+  } & Partial<Usage>,
 ): Promise<void> {
   const closed = await db
     .updateTable('request')

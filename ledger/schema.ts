@@ -221,6 +221,7 @@ export interface Ledger {
     inputTokens: number | null
     cachedTokens: number | null
     outputTokens: number | null
+    wireSha: Sha | null
   }
   step: { session: string; step: number; outcome: 'tools' | 'end' | 'more' | 'closed'; request: number | null; at: Generated<Date> }
   toolCall: {

@@ -2,20 +2,7 @@ import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { beginCall, storeResult } from './calls.ts'
 import { transaction } from './database.ts'
-import {
-  answered,
-  hear,
-  logOf,
-  look,
-  newCall,
-  newRequest,
-  notice,
-  open,
-  openLedger,
-  saveAgain,
-  started,
-  type TestLedger,
-} from './fixture.ts'
+import { answered, hear, logOf, look, newCall, newRequest, notice, open, openLedger, save, started, type TestLedger } from './fixture.ts'
 import { closeRequest, openRequest } from './requests.ts'
 import type { StepAddress } from './session-log.ts'
 import { commitStep, storedStep } from './steps.ts'
@@ -100,7 +87,7 @@ test('[M9] a request that was killed is closed when its step is finished, its co
 test.each(['prompts', 'policy'] as const)('[C3] a new version of the %s between the look and the request: look again', async (what) => {
   const { at, scope } = await ticketAt()
   const view = await look(ledger.db, at)
-  const saved = await saveAgain(ledger.db, what)
+  const saved = await save(ledger.db, what)
   expect(await openRequest(ledger.db, at, scope, newRequest(view, []), new Set())).toBe('moved')
   const again = await look(ledger.db, at)
   expect(what === 'prompts' ? again.configuration.revision : again.configuration.policy.version).toBe(saved)

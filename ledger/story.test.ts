@@ -62,6 +62,7 @@ async function step(
     calls: calls.map((call) => ({ ...call, fault: null, nature: 'read', place: 'workspace' })),
     finishReason: 'stop',
     usage: { inputTokens: 1_000, cachedTokens: 0, outputTokens: 20 },
+    wireSha: null,
     inputs: inbox.map(({ id }) => ({ inbox: id, text: `item ${id}` })),
   })
 }

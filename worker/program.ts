@@ -217,7 +217,7 @@ function modelOf(model: ModelSettings): Model {
   return {
     provider: model.provider,
     nameFor,
-    languageModel: (role) => languageModel(model, nameFor(role)),
+    languageModel: (role, fetch) => languageModel(model, nameFor(role), fetch),
     contextTokens: model.contextTokens,
   }
 }

@@ -37,6 +37,15 @@ export function conversation(entries: readonly LogEntry[]): Message[] {
   return [...steps.keys()].sort((a, b) => a - b).flatMap((step) => messagesOfStep(step, steps.get(step)!))
 }
 
+/** A log with what a request adds to it: inputs that belong to no finished step yet, so they stand last. */
+export function withInputs(log: readonly LogEntry[], texts: readonly string[]): LogEntry[] {
+  const last = log.at(-1)?.seq ?? 0
+  return [
+    ...log,
+    ...texts.map((text, index): LogEntry => ({ seq: last + 1 + index, kind: 'input', step: Number.MAX_SAFE_INTEGER, body: { text } })),
+  ]
+}
+
 function messagesOfStep(step: number, entries: readonly LogEntry[]): Message[] {
   const inputs = entries.filter((entry) => entry.kind === 'input').map((entry) => entry.body.text)
   const [answer, second] = entries.filter((entry) => entry.kind === 'answer')

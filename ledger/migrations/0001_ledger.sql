@@ -362,10 +362,13 @@ create table request (
   finish_reason text,
   input_tokens integer,
   cached_tokens integer,
-  output_tokens integer
+  output_tokens integer,
+  -- Of the HTTP body as it went out: a body that is rebuilt later can be told from it (spec C8).
+  wire_sha bytea
 );
 create index request_session on request (session, step);
-call guard('request', '=ended_at', '=outcome', '=error', '=finish_reason', '=input_tokens', '=cached_tokens', '=output_tokens');
+call guard('request', '=ended_at', '=outcome', '=error', '=finish_reason', '=input_tokens', '=cached_tokens', '=output_tokens',
+  '=wire_sha');
 
 -- A finished step. Only what never changes is stored: the calls it made, or how the turn ended.
 create table step (

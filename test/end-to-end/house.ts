@@ -11,7 +11,7 @@ import { type Connected, connect, transaction } from '../../ledger/database.ts'
 import { type NewCommand, type Recorded, recordCommand } from '../../ledger/pauses.ts'
 import { type OfflineGithub, startGithub } from '../../rehearsal/github/server.ts'
 import type { Scenario } from '../../rehearsal/model/script.ts'
-import { type Model, startModel } from '../../rehearsal/model/server.ts'
+import { type Model, type ModelSettings as ModelServerSettings, startModel } from '../../rehearsal/model/server.ts'
 import type { End, World } from '../../rehearsal/scenarios/world.ts'
 import { type Operate, openIssue, pointHook, readEnd, setStage } from '../../rehearsal/stage.ts'
 import { type Closer, closeAll } from '../../worker/close-all.ts'
@@ -68,6 +68,8 @@ export interface HouseGiven {
   maxCachedWorkflows?: number
   /** The key that the model server asks for. */
   modelKey?: string
+  /** Looks at each request before the model answers it; `overloaded` makes the answer a 503. */
+  beforeModel?: NonNullable<ModelServerSettings['before']>
   /** Something that stands between the product and the model server, and answers with its own address. */
   inFrontOfModel?: (url: string) => Promise<{ url: string; close(): Promise<unknown> }>
   /** Put a gate between the program and Temporal, which a test can shut; the test's own client passes beside it. */
@@ -91,7 +93,11 @@ export async function openHouse(given: HouseGiven): Promise<House> {
   if (gate) closers.push(gate.close)
   const github = await startGithub({ folder: join(folder, 'github'), contract: true })
   closers.push(github.close)
-  const model = await startModel({ scenarios: [given.scenario], ...(given.modelKey ? { key: given.modelKey } : {}) })
+  const model = await startModel({
+    scenarios: [given.scenario],
+    ...(given.modelKey ? { key: given.modelKey } : {}),
+    ...(given.beforeModel ? { before: given.beforeModel } : {}),
+  })
   closers.push(model.close)
   const between = await given.inFrontOfModel?.(model.url)
   if (between) closers.push(between.close)
