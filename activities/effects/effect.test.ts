@@ -1,16 +1,11 @@
-import { ApplicationFailure } from '@temporalio/activity'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { DEFAULT_OPENING } from '../../core/message/opening.ts'
-import { transaction } from '../../ledger/database.ts'
-import { answered, hear, newCall, open, started } from '../../ledger/fixture.ts'
-import { acknowledgementKey, ticketFacts } from '../../ledger/mandates.ts'
-import { insertOnce, type NewEffect } from '../../ledger/outbox.ts'
-import { recordCommand } from '../../ledger/pauses.ts'
-import { commitStep } from '../../ledger/steps.ts'
-import { overview } from '../../ledger/story.ts'
-import { perform, performRow } from './effect.ts'
+import { started } from '../../ledger/fixture.ts'
+import { ticketFacts } from '../../ledger/mandates.ts'
+import type { NewEffect } from '../../ledger/outbox.ts'
+import { COMMENT, COMMENTS, deedsIn, failureOf, never } from './deeds.test-help.ts'
+import { perform } from './effect.ts'
 import { type EffectsHouse, type Mishap, openEffectsHouse, REPOSITORY } from './house.test-help.ts'
-import { sendNotices } from './notices.ts'
 import { settleUncertain } from './settle.ts'
 
 let house: EffectsHouse
@@ -20,23 +15,13 @@ beforeAll(async () => {
 afterAll(() => house.close())
 beforeEach(() => house.calm())
 
-const never = new AbortController().signal
-const COMMENT = /^POST .*\/issues\/\d+\/comments$/
-const COMMENTS = /^GET .*\/issues\/\d+\/comments/
+const { newIssue, commentBy, said, rowOf, alarmsOf } = deedsIn(() => house)
 const PULL = /^POST .*\/pulls$/
 
-let issues = 100
 let branches = 0
-async function commentBy(over: Partial<NewEffect> = {}): Promise<NewEffect> {
-  const { ticket, session } = await started(house.ledger.db, ++issues)
-  const key = `acknowledge:T-${ticket}`
-  const payload = { repository: REPOSITORY, number: house.issue, reviewComment: null }
-  const body = `On it, says T-${ticket}.`
-  return { key, kind: 'comment', ticket, session, step: 1, call: 'call_1', thread: null, payload, body, ...over }
-}
 /** A Ticket's branch with a commit, and the effect that opens its pull request. */
 async function pullBy(): Promise<NewEffect & { branch: string }> {
-  const { ticket, session } = await started(house.ledger.db, ++issues)
+  const { ticket, session } = await started(house.ledger.db, newIssue())
   const branch = `switchyard/t-${ticket}-${++branches}`
   await house.github.operator.push({ repository: REPOSITORY, as: 'mara', branch, message: 'A change', files: { [`${branch}.txt`]: 'x' } })
   const { repository } = await ticketFacts(house.ledger.db, ticket)
@@ -46,19 +31,6 @@ async function pullBy(): Promise<NewEffect & { branch: string }> {
 }
 const openPull = ({ branch: _, ...effect }: NewEffect & { branch: string }) => perform(house.deps, effect, never)
 const pullsOf = (branch: string) => house.github.operator.state().pulls.filter(({ headRef }) => headRef === branch)
-const said = ({ body }: NewEffect) => house.github.operator.state().comments.filter((comment) => comment.body.includes(body ?? 'nothing'))
-const rowOf = ({ key }: Pick<NewEffect, 'key'>) =>
-  house.ledger.db.selectFrom('outbox').select(['state', 'tries', 'error', 'url']).where('key', '=', key).executeTakeFirstOrThrow()
-const alarmsOf = ({ key }: Pick<NewEffect, 'key'>) =>
-  house.ledger.db.selectFrom('alarm').select(['kind', 'body', 'endedAt']).where('subject', '=', key).execute()
-const failureOf = async (work: Promise<unknown>): Promise<ApplicationFailure> => {
-  const error = await work.then(
-    (value) => new Error(`nothing failed: ${JSON.stringify(value)}`),
-    (reason: unknown) => reason,
-  )
-  if (error instanceof ApplicationFailure) return error
-  throw error
-}
 
 test('[M4, H5] an effect is done once, a comment with its opening sentence; the same call asks nobody and finds its result', async () => {
   const effect = await commentBy()
@@ -118,7 +90,7 @@ test.each(MISHAPS)("%s: a pull request is opened once and is the Ticket's", asyn
 const RECEIVE = /^POST .*\/git-receive-pack$/
 /** A commit that the host's mirror holds and that stands on no branch of the Ticket yet, and the effect that pushes it. */
 async function pushBy(): Promise<NewEffect & { branch: string; sha: string }> {
-  const { ticket, session } = await started(house.ledger.db, ++issues)
+  const { ticket, session } = await started(house.ledger.db, newIssue())
   const branch = `switchyard/t-${ticket}-${++branches}`
   const { repository } = await ticketFacts(house.ledger.db, ticket)
   const there = { ...repository!, fullName: REPOSITORY }
@@ -279,74 +251,6 @@ test('[O2] a rate limit is waited out for as long as GitHub says: it certainly d
   expect(await rowOf(effect)).toMatchObject({ state: 'intent' })
 })
 
-test('[M4, I2] a look that a pause cut off leaves it uncertain and sends nothing', async () => {
-  const effect = await commentBy()
-  house.once(COMMENT, { kind: 'refuse', status: 502, message: 'Bad Gateway' })
-  await failureOf(perform(house.deps, effect, never))
-  const cut = new AbortController()
-  house.once(COMMENTS, { kind: 'first', act: async () => cut.abort(new Error('a pause came')) })
-  await expect(perform(house.deps, effect, cut.signal)).rejects.toThrow('a pause came')
-  expect(await rowOf(effect)).toMatchObject({ state: 'uncertain' })
-  expect(house.seen(COMMENT)).toHaveLength(1)
-})
-
-test('[F199, I2] a message that is ready when the pause arrives is not sent until the resume', async () => {
-  const { effect, command } = await decided()
-  await command('pause')
-  expect(await perform(house.deps, effect, never)).toEqual({ heldBack: { paused: [{ scope: `ticket-${effect.ticket}`, generation: 1 }] } })
-  expect(house.seen(/^POST/)).toEqual([])
-  await command('resume')
-  expect(await perform(house.deps, effect, never)).toHaveProperty('landed')
-  expect(said(effect)).toHaveLength(1)
-})
-
-test('[F199, I2] when people wrote during the pause it is dropped with a note, and the next decision takes its place', async () => {
-  const { number, effect, command } = await decided()
-  await command('pause')
-  await hear(house.ledger.db, { number, text: 'not like that' })
-  await command('resume')
-  expect(await perform(house.deps, effect, never)).toEqual({
-    heldBack: { refused: expect.stringMatching(/^Dropped: .*a message that came meanwhile waits to be read\. Nothing was sent\./) },
-  })
-  expect(house.seen(/^POST/)).toEqual([])
-  const again = await decidedAgain(effect)
-  expect(await perform(house.deps, again, never)).toHaveProperty('landed')
-  expect(said(again)).toHaveLength(1)
-})
-
-test('[M4, I2] what had landed when the pause cut it off is found after it, whatever people wrote meanwhile', async () => {
-  const { number, effect, command } = await decided()
-  house.once(COMMENT, { kind: 'answer 502' })
-  await failureOf(perform(house.deps, effect, never))
-  await command('pause')
-  await hear(house.ledger.db, { number, text: 'not like that' })
-  await command('resume')
-  expect(await perform(house.deps, effect, never)).toHaveProperty('landed')
-  expect(said(effect)).toHaveLength(1)
-})
-
-/** A comment that the first step of a Ticket on issue `number` decided on. */
-async function decided() {
-  const number = ++issues
-  const { ticket, session } = await started(house.ledger.db, number)
-  const command = (kind: 'pause' | 'resume') =>
-    transaction(house.ledger.db, (tx) =>
-      recordCommand(tx, { kind, scope: `ticket-${ticket}`, actor: 'lin', transport: 'cli', reason: 'said so' }),
-    )
-  const payload = { repository: REPOSITORY, number: house.issue, reviewComment: null }
-  const body = `On it, says T-${ticket}.`
-  const effect = { key: `acknowledge:T-${ticket}`, kind: 'comment', ticket, session, thread: null, payload, body }
-  return { number, command, effect: await decidedAgain({ ...effect, step: 0, call: '' }) }
-}
-
-/** The next step reads what is unread and decides on the same effect. */
-async function decidedAgain(effect: NewEffect): Promise<NewEffect> {
-  const at = { session: effect.session, step: effect.step + 1 }
-  const { request, inputs } = await open(house.ledger.db, at)
-  await commitStep(house.ledger.db, at, `ticket-${effect.ticket}`, answered(request as number, inputs, '', [newCall('call_1')]))
-  return { ...effect, ...at, call: 'call_1' }
-}
-
 test('[M4] ready, draft, title and close are states: brought about once, and a repeated call changes nothing', async () => {
   const opening = await pullBy()
   await openPull(opening)
@@ -386,62 +290,4 @@ test('[M4] ready, draft, title and close are states: brought about once, and a r
   expect(await perform(house.deps, change('pull_request.ready', 6), never)).toEqual({
     refused: expect.stringContaining('is closed; nothing about it can be changed'),
   })
-})
-
-test('[F338] [O1] [M4] while every send fails for twenty minutes, each stays open with one alarm, and nothing counts as answered until it is sent', async () => {
-  const later = { ...house.deps, now: () => new Date(Date.now() + 20 * 60_000) }
-  const { ticket, session, trigger, thread } = await started(house.ledger.db, ++issues)
-  const place = { thread, payload: { repository: REPOSITORY, number: house.issue, reviewComment: null } }
-  const receipt = { key: acknowledgementKey(ticket, 1, trigger), kind: 'comment', ticket, session, step: 1, call: 'call_1', ...place }
-  const effect: NewEffect = { ...receipt, body: 'On it.' }
-  const notice = { key: 'main/notice/event:command:77' }
-  await transaction(house.ledger.db, (tx) =>
-    insertOnce(tx, { ...receipt, ...notice, ticket: null, session: null, step: null, call: null, body: 'Paused.' }),
-  )
-  const due = () =>
-    house.ledger.db
-      .updateTable('outbox')
-      .set({ nextTryAt: new Date(0) })
-      .where('key', '=', notice.key)
-      .execute()
-  const all = async (deps = house.deps) => {
-    await due()
-    return Promise.allSettled([perform(deps, effect, never), sendNotices(deps, never)])
-  }
-  const states = async () => [await rowOf(effect), await rowOf(notice)].map(({ state }) => state)
-  const open = async () => [...(await alarmsOf(effect)), ...(await alarmsOf(notice))].filter((each) => each.endedAt === null)
-
-  house.always(/comments/, { kind: 'refuse', status: 502, message: 'Bad Gateway' })
-  await all()
-  await all()
-  expect(await open()).toEqual([])
-  for (let attempt = 0; attempt < 3; attempt++) await all(later)
-  expect(await states()).toEqual(['uncertain', 'uncertain'])
-  expect(await open()).toEqual([1, 2].map(() => expect.objectContaining({ body: expect.stringMatching(/is tried again: .*502/) })))
-  expect((await overview(house.ledger.db)).alarms.map(({ subject }) => subject)).toEqual(expect.arrayContaining([effect.key, notice.key]))
-  expect((await ticketFacts(house.ledger.db, ticket)).owed).toEqual([trigger])
-
-  house.calm()
-  await all(later)
-  expect(await states()).toEqual(['confirmed', 'confirmed'])
-  expect(await open()).toEqual([])
-  expect((await ticketFacts(house.ledger.db, ticket)).owed).toEqual([])
-})
-
-test("[F338] while GitHub refuses the key, the host's own words wait with an alarm and are sent when it is mended", async () => {
-  const notice = { ...(await commentBy()), ticket: null, session: null, step: null, call: null }
-  await transaction(house.ledger.db, (tx) => insertOnce(tx, notice))
-  const row = async () => house.ledger.db.selectFrom('outbox').selectAll().where('key', '=', notice.key).executeTakeFirstOrThrow()
-  const attempt = async () => performRow({ deps: house.deps, github: house.deps.github!, row: await row(), signal: never })
-  house.always(COMMENT, { kind: 'refuse', status: 401, message: 'Bad credentials' })
-  for (let tries = 0; tries < 4; tries++) expect(await failureOf(attempt())).toMatchObject({ type: 'Unauthorised', nonRetryable: false })
-  expect(await row()).toMatchObject({ state: 'intent' })
-  expect(await house.ledger.db.selectFrom('alarm').select('endedAt').where('subject', '=', notice.key).execute()).toEqual([
-    { endedAt: null },
-  ])
-  house.calm()
-  expect(await attempt()).toHaveProperty('landed')
-  expect(await house.ledger.db.selectFrom('alarm').select('endedAt').where('subject', '=', notice.key).execute()).toEqual([
-    { endedAt: expect.any(Date) },
-  ])
 })
