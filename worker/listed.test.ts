@@ -193,6 +193,16 @@ test('[M3] what the log of deliveries still holds is taken from the log', async 
   expect(await ledger.db.selectFrom('delivery').select('transport').execute()).toEqual([{ transport: 'deliveries-api' }])
 })
 
+test('[F119] what the log names and does not have any more is found in the lists', async () => {
+  await goAway()
+  await open('Unheard', '@switchyard look')
+  const log = missed.client.deliveryLog!
+  const gone = { ...log, whole: async () => ({ lost: '410: expired' }) }
+  expect(await round({ ...missed, client: { ...missed.client, deliveryLog: gone } })).toBe(1)
+  await decide()
+  expect(await said()).toEqual(['issues.opened: Unheard\n\n@switchyard look'])
+})
+
 test('[M3] with a personal token, which has no log, the lists are looked at in every round, of the repositories that are known', async () => {
   await operate('createAccount', { login: 'agent' })
   await operate('setMember', { repository, login: 'agent', role: 'write' })
@@ -204,7 +214,7 @@ test('[M3] with a personal token, which has no log, the lists are looked at in e
   await goAway()
   await comment(number, '@agent please look')
   const loop = startTakingMissed(missed)
-  await expect.poll(() => ledger.db.selectFrom('delivery').select('transport').orderBy('id').execute()).toHaveLength(2)
+  await expect.poll(() => ledger.db.selectFrom('delivery').select('transport').orderBy('id').execute(), { timeout: 20_000 }).toHaveLength(2)
   await loop.stop()
   expect(logged.filter((line) => line.includes('no GitHub App'))).toHaveLength(1)
   await decide()

@@ -253,10 +253,11 @@ test('[M3] nothing from more than three days ago is asked for: GitHub keeps no m
   expect(pagesIn(old.asked)).toBeLessThan(15)
 })
 
-test('[F119] a delivery that is gone from GitHub is told in the log and holds nothing up', async () => {
+test('[F119] a delivery that is gone from GitHub is told in the log, looked for in the lists, and holds nothing up', async () => {
   await born(100)
   const { given } = longLog(3, 0, (request) => (request === 'whole 1' ? { kind: 'gone', status: 410, message: 'expired' } : null))
-  expect(await round(given)).toBe(2)
+  // two from the log, and the issue, which is not decided yet, once more from the lists
+  expect(await round(given)).toBe(3)
   expect(logged.join('')).toContain('gone from GitHub, too')
   expect((await readWatermark(ledger.db, 'github')).failingSince).toBeNull()
 })
@@ -290,6 +291,6 @@ test('[M3] the loop takes what was missed right after a start', async () => {
   await goAway()
   await say('one')
   const loop = startTakingMissed(missed)
-  await expect.poll(said).toEqual(['opened', 'one'])
+  await expect.poll(said, { timeout: 20_000 }).toEqual(['opened', 'one'])
   await loop.stop()
 })

@@ -90,8 +90,11 @@ async function takeRound(given: Missed, mark: Watermark, signal: AbortSignal): P
   if (client.deliveryLog === null || logged === null) return { taken: found, readTo: began, listing: null }
 
   const { deliveries, next } = await list(client.deliveryLog, mark.listing?.cursor ?? null, Math.max(since, logged), signal)
-  const taken = found + (await takeAll(given, client.deliveryLog, deliveries, signal))
+  const { stored, lost } = await takeAll(given, client.deliveryLog, deliveries, signal)
+  // what the log names and has no more may be seen in the lists (F119)
+  const seen = lost === null ? 0 : await takeListed(given, { since: new Date(lost.getTime() - CLOCKS_MS), until: null }, signal)
   if (signal.aborted) return 'stopped'
+  const taken = found + stored + seen
   return next === null ? { taken, readTo: began, listing: null } : { taken, readTo: mark.readTo, listing: { began, cursor: next } }
 }
 
@@ -114,27 +117,35 @@ async function list(
   return { deliveries, next: cursor }
 }
 
-/** In the order in which they happened. One that GitHub cannot give does not hold back the others, but the round has failed. */
-async function takeAll({ db, store, log }: Missed, source: DeliveryLog, listed: LoggedDelivery[], signal: AbortSignal): Promise<number> {
-  let taken = 0
+/** In the order in which they happened; `lost` is when the first of those happened that GitHub has no more. One that GitHub cannot give does not hold back the others, but the round has failed. */
+async function takeAll(
+  { db, store, log }: Missed,
+  source: DeliveryLog,
+  listed: LoggedDelivery[],
+  signal: AbortSignal,
+): Promise<{ stored: number; lost: Date | null }> {
+  let stored = 0
+  let lost: Date | null = null
   const failed: GithubError[] = []
   for (const each of await unknown(db, source, listed)) {
-    if (signal.aborted) return taken
+    if (signal.aborted) break
     try {
       const delivery = await source.whole(each)
-      if ('lost' in delivery) log.error({ guid: each.guid, event: each.event, at: each.at, reason: delivery.lost }, LOST)
-      else if ((await store(delivery)) === 'stored') taken += 1
+      if ('lost' in delivery) {
+        lost ??= each.at
+        log.error({ guid: each.guid, event: each.event, at: each.at, reason: delivery.lost }, LOST)
+      } else if ((await store(delivery)) === 'stored') stored += 1
     } catch (error) {
       if (!isItsOwn(error) || failed.push(error) === ENOUGH_FAILED) throw error
     }
   }
   if (failed[0]) throw failed[0]
-  return taken
+  return { stored, lost }
 }
 
 /** Then it is GitHub that fails, not one delivery. */
 const ENOUGH_FAILED = 10
-const LOST = 'a delivery that never arrived is gone from GitHub, too'
+const LOST = 'a delivery that never arrived is gone from GitHub, too; what of it is in the lists is taken from there'
 
 /** An answer about this one delivery; a limit, a refused key or a dead line would meet the next one as well. */
 const isItsOwn = (error: unknown): error is GithubError =>

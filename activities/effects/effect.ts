@@ -123,9 +123,9 @@ async function afterFailure(at: EffectAt, error: unknown, unsent: 'intent' | 'un
       })
     case 'unauthorised':
       if (unsent === 'intent' && row.tries >= UNAUTHORISED_TRIES) {
-        // an agent is told and decides; the host's own words, which nobody would say again, wait until the key is mended
-        if (row.session !== null) return final(at, failure.message)
+        // it is no answer about this effect, which stays open and owed; the host's own words, which nobody says again, are tried for ever
         await settle(deps.db, row.id, again, `It cannot be sent: ${failure.message}`)
+        if (row.session !== null) return { refused: `Not sent, and people were told: GitHub refuses the agent's key: ${failure.message}` }
       } else {
         // a look-up is repeated for ever, so somebody must hear of it
         await settle(

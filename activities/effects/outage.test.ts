@@ -76,3 +76,20 @@ test("[F338] while GitHub refuses the key, the host's own words wait with an ala
     { endedAt: expect.any(Date) },
   ])
 })
+
+test('[F338] [H2] an acknowledgement that meets a refused key is owed still, with an alarm, and is sent when the key is mended', async () => {
+  const { ticket, session, trigger, thread } = await started(house.ledger.db, newIssue())
+  const key = acknowledgementKey(ticket, 1, trigger)
+  const payload = { repository: REPOSITORY, number: house.issue, reviewComment: null }
+  const effect: NewEffect = { key, kind: 'comment', ticket, session, step: 1, call: 'call_1', thread, payload, body: 'On it.' }
+  house.always(COMMENT, { kind: 'refuse', status: 401, message: 'Bad credentials' })
+  for (let tries = 0; tries < 2; tries++)
+    expect(await failureOf(perform(house.deps, effect, never))).toMatchObject({ type: 'Unauthorised', nonRetryable: false })
+  expect(await perform(house.deps, effect, never)).toEqual({ refused: expect.stringMatching(/refuses the agent's key: .*401/) })
+  expect((await ticketFacts(house.ledger.db, ticket)).owed).toEqual([trigger])
+  expect(await alarmsOf(effect)).toMatchObject([{ endedAt: null }])
+  house.calm()
+  expect(await perform(house.deps, { ...effect, step: 2, call: 'call_2' }, never)).toHaveProperty('landed')
+  expect((await ticketFacts(house.ledger.db, ticket)).owed).toEqual([])
+  expect(await alarmsOf(effect)).toMatchObject([{ endedAt: expect.any(Date) }])
+})

@@ -4,7 +4,7 @@
  *
  * Lists show things as they are now. They tell of issues, pull requests, comments and reviews that are new, of comments whose words
  * were changed, and of what was closed; not of labels, assignments, check results, deletions, or a changed description. Nor do they
- * tell who changed a comment: nobody's authority stands behind such a change (N7).
+ * tell that a comment was hidden, or who changed one: nobody's authority stands behind such a change (N7).
  */
 import type { NewDelivery } from '../../ledger/deliveries.ts'
 import { placeOf } from './delivery.ts'
