@@ -1,29 +1,23 @@
 /** From what one step sees in the ledger to everything that its prompt is made from (spec C1, C5). */
 
-import type { PromptInput, RepositoryText, TeamSections } from '../core/prompt/section.ts'
+import type { PromptInput, TeamSections } from '../core/prompt/section.ts'
 import { DEFAULT_SECTIONS } from '../core/prompt/team.ts'
 import type { Offered } from '../core/tool/packages.ts'
-import type { StepView, TicketView } from '../ledger/step-view.ts'
-import type { Deps } from './deps.ts'
+import type { TicketView } from '../ledger/step-view.ts'
+import type { RequestInput } from './build-request.ts'
 
-export function promptInput(
-  deps: Deps,
-  view: StepView,
-  offered: Offered,
-  agentsMd: RepositoryText | null,
-  cwd: string | null,
-): PromptInput {
+export function promptInput({ view, facts, builtIn, provider, model, agentsMd }: RequestInput, offered: Offered): PromptInput {
   const { document, policy } = view.configuration
   return {
     role: view.role,
-    builtIn: deps.builtIn,
+    builtIn,
     overrides: Object.fromEntries(Object.entries(document.overrides).map(([part, { text }]) => [part, text])),
     team: { ...DEFAULT_SECTIONS, ...(document.sections as Partial<TeamSections>) },
-    persona: deps.builtIn[`persona/${view.role}`]!,
-    variables: { model: deps.model.nameFor(view.role), provider: deps.model.provider, cwd: cwd ?? undefined },
+    persona: builtIn[`persona/${view.role}`]!,
+    variables: { model, provider, cwd: facts.cwd ?? undefined },
     packages: offered.packages,
     skills: document.skills,
-    environment: view.ticket === null ? deps.environment : ticketEnvironment(view.ticket, cwd),
+    environment: view.ticket === null ? facts.environment : ticketEnvironment(view.ticket, facts.cwd),
     policy,
     agentsMd,
     matched: null,

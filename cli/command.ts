@@ -96,7 +96,7 @@ async function isHeard(db: Database, id: number): Promise<boolean> {
 }
 
 /** In a container the user may have a number and no name. */
-function whoAsks(): string {
+export function whoAsks(): string {
   try {
     return userInfo().username
   } catch (error) {
