@@ -4,25 +4,24 @@
  */
 import { ApplicationFailure } from '@temporalio/activity'
 import { showItem } from '../core/message/items.ts'
-import { type AssembledSection, assemble } from '../core/prompt/assemble.ts'
-import { type Answer, type Call, conversation, type LogEntry, type Message, withInputs } from '../core/prompt/conversation.ts'
-import { asOffered, type OfferedTool } from '../core/tool/as-offered.ts'
-import { type Offered, offered } from '../core/tool/packages.ts'
-import { findTool, parseInput } from '../core/tool/parse-input.ts'
+import { type LogEntry, withInputs } from '../core/prompt/conversation.ts'
 import { endAlarm, raiseAlarm } from '../ledger/alarms.ts'
+import { storeRecording } from '../ledger/recordings.ts'
 import { closeRequest, firstAsked, openRequest } from '../ledger/requests.ts'
+import type { RequestFacts } from '../ledger/schema.ts'
 import type { OpenCall } from '../ledger/sessions.ts'
 import { markSeen, type StepView, viewStep } from '../ledger/step-view.ts'
-import { commitStep, type NewCall, type Stored, storedStep } from '../ledger/steps.ts'
+import { commitStep, type Stored, storedStep } from '../ledger/steps.ts'
 import { shaOf } from '../ledger/texts.ts'
 import { showBlocked } from '../ledger/tickets.ts'
 import { type Address, QUEUES, type StepResult, workspaceQueue } from '../workflows/protocol.ts'
+import { type Built, buildRequest } from './build-request.ts'
 import type { Deps } from './deps.ts'
 import { settleUncertain } from './effects/settle.ts'
 import { BrokenAnswer, judgeFailure, kindAndStatus } from './model/failure.ts'
 import { type ModelAnswer, streamAnswer } from './model/stream.ts'
 import { openWire, type Wire } from './model/wire.ts'
-import { promptInput, skillsOf } from './prompt-input.ts'
+import { type ReadCall, readAnswer } from './read-answer.ts'
 import { type SessionGround, standOnGround } from './session-ground.ts'
 
 export interface Running {
@@ -59,9 +58,9 @@ async function step(deps: Deps, at: Address, running: Running): Promise<StepResu
     const stop = await beforeRequest(deps, view, built)
     if (stop) return stop
 
-    const request = await openRequest(deps.db, at, view.scope, requestRow(deps, view, built), deps.storedTexts)
-    if (request === 'moved') continue // a save, a new Policy or a pause came in between: look again
-    return ask(deps, { at, view, built, request }, running)
+    const opened = await openRequest(deps.db, at, view.scope, requestRow(deps, view, built), deps.storedTexts)
+    if (opened === 'moved') continue // a save, a new Policy or a pause came in between: look again
+    return ask(deps, { at, view, built, request: opened.id, isRecorded: opened.isRecorded }, running)
   }
 }
 
@@ -79,38 +78,30 @@ function answersOwed(log: readonly LogEntry[]): boolean {
   return last !== undefined && last.kind === 'answer' && last.body.calls.length > 0
 }
 
-interface Built {
-  sections: AssembledSection[]
-  system: string
-  messages: Message[]
-  offered: Offered
-  tools: OfferedTool[]
-  inputs: { inbox: number; text: string }[]
-  bytes: number
-}
+type Ready = Built & { inputs: { inbox: number; text: string }[]; facts: RequestFacts }
 
 /** One request takes at most so much of the inbox; the rest comes with the next and its number is told (spec G1, F178). */
 const INPUT_BYTES = 128 * 1024
 
-function build(deps: Deps, view: StepView, ground: SessionGround): Built | { fault: { section: string; message: string } } {
-  const tools = offered(view.role, {
-    github: deps.github !== null,
-    workspace: ground.cwd !== null,
-    skills: skillsOf(deps, view.configuration.document).length > 0,
-    subagents: [], // nothing runs one yet
-  })
-  const assembled = assemble(promptInput(deps, view, tools, ground.agentsMd, ground.cwd))
-  if ('fault' in assembled) return assembled
+function build(deps: Deps, view: StepView, { agentsMd, cwd }: SessionGround): Ready | { fault: { section: string; message: string } } {
+  const facts = { github: deps.github !== null, cwd, environment: view.ticket === null ? deps.environment : [] }
   const inputs = inputsThatFit(view)
-  const messages = conversation(
-    withInputs(
-      view.log,
-      inputs.map(({ text }) => text),
-    ),
+  const log = withInputs(
+    view.log,
+    inputs.map(({ text }) => text),
   )
-  const schemas = tools.tools.map(asOffered)
-  const bytes = assembled.bytes + Buffer.byteLength(JSON.stringify(messages)) + Buffer.byteLength(JSON.stringify(schemas))
-  return { sections: assembled.sections, system: assembled.text, messages, offered: tools, tools: schemas, inputs, bytes }
+  const { provider, nameFor } = deps.model
+  const built = buildRequest({
+    view,
+    facts,
+    builtIn: deps.builtIn,
+    readDrift: deps.readDrift,
+    provider,
+    model: nameFor(view.role),
+    agentsMd,
+    log,
+  })
+  return 'fault' in built ? built : { ...built, inputs, facts }
 }
 
 function inputsThatFit({ unread }: StepView): { inbox: number; text: string }[] {
@@ -136,7 +127,7 @@ async function unbuilt(deps: Deps, view: StepView, fault: { section: string; mes
 const BYTES_PER_TOKEN = 4.4
 
 /** Limits that are known before anything is spent. */
-async function beforeRequest(deps: Deps, view: StepView, built: Built): Promise<StepResult | null> {
+async function beforeRequest(deps: Deps, view: StepView, built: Ready): Promise<StepResult | null> {
   const tokens = Math.ceil(built.bytes / BYTES_PER_TOKEN)
   if (tokens > deps.model.contextTokens) {
     await raiseAlarm(
@@ -159,7 +150,7 @@ async function beforeRequest(deps: Deps, view: StepView, built: Built): Promise<
   return null
 }
 
-function requestRow(deps: Deps, view: StepView, built: Built) {
+function requestRow(deps: Deps, view: StepView, built: Ready) {
   return {
     revision: view.configuration.revision,
     policyVersion: view.configuration.policy.version,
@@ -167,6 +158,7 @@ function requestRow(deps: Deps, view: StepView, built: Built) {
     tools: JSON.stringify(built.tools),
     logSeq: view.logSeq,
     inputs: built.inputs,
+    facts: built.facts,
     provider: deps.model.provider,
     model: deps.model.nameFor(view.role),
   }
@@ -175,13 +167,14 @@ function requestRow(deps: Deps, view: StepView, built: Built) {
 interface Asked {
   at: Address
   view: StepView
-  built: Built
+  built: Ready
   request: number
+  isRecorded: boolean
 }
 
 async function ask(deps: Deps, asked: Asked, running: Running): Promise<StepResult> {
   const { view, built, request } = asked
-  const wire = openWire()
+  const wire = openWire({ keepsAnswer: asked.isRecorded })
   let answer: ModelAnswer
   try {
     answer = await streamAnswer({
@@ -192,17 +185,15 @@ async function ask(deps: Deps, asked: Asked, running: Running): Promise<StepResu
       signal: running.signal,
     })
   } catch (error) {
-    return failed(deps, { ...asked, wireSha: wireSha(wire) }, error, running)
+    return await failed(deps, { ...asked, wireSha: wireSha(wire) }, error, running)
+  } finally {
+    const received = asked.isRecorded ? wire.received() : null
+    if (received) await storeRecording(deps.db, request, received)
   }
   for (const kind of OVER_WHEN_ANSWERED) await endAlarm(deps.db, kind, view.scope)
-  const calls = answer.calls.map((call, position) => readCall(call, `call_${asked.at.step}_${position + 1}`, built.offered))
+  const { said, calls } = readAnswer(answer, asked.at.step, built.offered)
   const invalid = stuckCall(view, calls)
   if (invalid) return stuck(deps, { ...asked, wireSha: wireSha(wire) }, answer, invalid.fault)
-  const said: Answer = {
-    text: answer.text,
-    ...(answer.reasoning === '' ? {} : { reasoning: answer.reasoning }),
-    calls: calls.map(({ call, said }): Call => ({ id: call, ...said })),
-  }
   const taken = {
     request,
     answer: said,
@@ -221,24 +212,6 @@ const wireSha = (wire: Wire): Buffer | null => {
 }
 
 type Sent = Asked & { wireSha: Buffer | null }
-type ReadCall = NewCall & { said: { name: string; input: unknown } }
-
-/** A call as it will run, or why it cannot: the model is told by the call's result, and the turn goes on. */
-function readCall(given: ModelAnswer['calls'][number], call: string, { tools }: Offered): ReadCall {
-  if ('unparsed' in given) {
-    const fault = `${given.name}: the arguments are no JSON, so nothing was done: ${JSON.stringify(given.unparsed.slice(0, 200))}. Call it again with one JSON object.`
-    return { call, tool: 'unknown', input: {}, fault, nature: 'read', place: 'ledger', said: { name: given.name, input: {} } }
-  }
-  const input = (given.input ?? {}) as Record<string, unknown>
-  const found = findTool(given.name, tools)
-  if ('refused' in found)
-    return { call, tool: 'unknown', input, fault: found.refused, nature: 'read', place: 'ledger', said: { name: given.name, input } }
-  const parsed = parseInput(found.tool, input)
-  const { name, nature, place } = found.tool
-  if ('refused' in parsed) return { call, tool: name, input, fault: parsed.refused, nature: 'read', place: 'ledger', said: { name, input } }
-  return { call, tool: name, input: parsed.value, fault: null, nature, place, said: { name, input } }
-}
-
 /** The call that cannot run and that the model makes for the third time in a row, whatever else its answers contain. */
 function stuckCall(view: StepView, calls: readonly ReadCall[]): (ReadCall & { fault: string }) | undefined {
   const answers = view.log.filter((entry) => entry.kind === 'answer').slice(-2)

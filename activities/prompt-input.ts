@@ -3,46 +3,34 @@
 import { type ConfigurationDocument, teamSections } from '../core/config/document.ts'
 import { overridesInUse } from '../core/config/drift.ts'
 import type { Variables } from '../core/prompt/registered.ts'
-import type { PromptInput, RepositoryText } from '../core/prompt/section.ts'
+import type { PromptInput } from '../core/prompt/section.ts'
 import type { Offered } from '../core/tool/packages.ts'
-import type { Role } from '../core/tool/tool.ts'
-import type { StepView, TicketView } from '../ledger/step-view.ts'
-import type { Deps } from './deps.ts'
-
-/** What the prompt shows of the program and the deployment. */
-export type Surroundings = Pick<Deps, 'builtIn' | 'readDrift' | 'environment'> & {
-  github: object | null
-  model: Pick<Deps['model'], 'provider' | 'nameFor'>
-}
+import type { TicketView } from '../ledger/step-view.ts'
+import type { RequestInput } from './build-request.ts'
 
 /** The skills that can be loaded: the program's own for the channels that are on, then the team's. */
-export function skillsOf({ builtIn, github }: Surroundings, { skills }: ConfigurationDocument): { name: string; description: string }[] {
+export function skillsOf(
+  { builtIn }: Pick<RequestInput, 'builtIn'>,
+  github: boolean,
+  { skills }: ConfigurationDocument,
+): { name: string; description: string }[] {
   const own = github ? ['github'] : []
   return [...own.map((name) => ({ name, description: builtIn[`catalogue/${name}`]! })), ...skills]
 }
 
-export function promptInput(
-  deps: Surroundings,
-  view: Pick<StepView, 'ticket' | 'configuration'> & { role: Role },
-  offered: Offered,
-  agentsMd: RepositoryText | null,
-  cwd: string | null,
-): PromptInput {
+export function promptInput(input: RequestInput, offered: Offered): PromptInput {
+  const { view, facts, builtIn, readDrift, provider, model, agentsMd } = input
   const { document, policy } = view.configuration
   return {
     role: view.role,
-    builtIn: deps.builtIn,
-    overrides: overridesInUse(deps.readDrift(document)),
+    builtIn,
+    overrides: overridesInUse(readDrift(document)),
     team: teamSections(document.sections),
-    persona: deps.builtIn[`persona/${view.role}`]!,
-    variables: {
-      model: deps.model.nameFor(view.role === 'main' ? 'main' : 'executor'),
-      provider: deps.model.provider,
-      cwd: cwd ?? undefined,
-    } satisfies Variables,
+    persona: builtIn[`persona/${view.role}`]!,
+    variables: { model, provider, cwd: facts.cwd ?? undefined } satisfies Variables,
     packages: offered.packages,
-    skills: skillsOf(deps, document),
-    environment: view.ticket === null ? deps.environment : ticketEnvironment(view.ticket, cwd),
+    skills: skillsOf(input, facts.github, document),
+    environment: view.ticket === null ? facts.environment : ticketEnvironment(view.ticket, facts.cwd),
     policy,
     agentsMd,
     matched: null,

@@ -25,7 +25,7 @@ export function shapeOf(program: Command): Shape {
 const WORDS_OF_SCOPE: Readonly<Record<string, string[]>> = { pause: ['main', 'all'], resume: ['main', 'all'], retry: ['main'] }
 const WORDS: Readonly<Record<string, Readonly<Record<string, string[]>>>> = {
   scope: WORDS_OF_SCOPE,
-  session: { log: ['main'], requests: ['main'] },
+  session: { log: ['main'], requests: ['main'], replay: ['main'] },
 }
 
 export function completionFor(shell: 'bash' | 'zsh' | 'fish', shape: Shape): string {

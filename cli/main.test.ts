@@ -69,6 +69,8 @@ describe('usage', () => {
       'log',
       'requests',
       'request',
+      'record',
+      'replay',
       'alarms',
       'migrate',
       'doctor',

@@ -117,6 +117,31 @@ function build(ended: (code: number) => void): Command {
     .action(run(async (id: string, options: { json?: boolean; wire?: boolean }) => (await import('./request.ts')).request(id, options)))
 
   program
+    .command('record')
+    .description('whether the answers of the model are recorded, so that Sessions can be replayed')
+    .addArgument(new Argument('<what>').choices(['on', 'off', 'status']))
+    .option('--reason <text>', 'why, for everybody who looks', 'asked by CLI')
+    .option('--as <name>', 'who asks (default: your user name)')
+    .action(
+      run(async (what: 'on' | 'off' | 'status', options: { reason: string; as?: string }) =>
+        (await import('./record.ts')).record(what, options),
+      ),
+    )
+
+  program
+    .command('replay')
+    .description('play a recorded Session against the program and the prompts of today, without a key')
+    .argument('<session>', 't7-1 or main-1; T-7 or main for the newest one')
+    .option('--turn <number>', 'show only this turn')
+    .option('--step <number>', 'show only this step')
+    .option('--json', 'as one JSON document')
+    .action(
+      run(async (session: string, options: { turn?: string; step?: string; json?: boolean }) =>
+        (await import('./replay.ts')).replay(session, options),
+      ),
+    )
+
+  program
     .command('alarms')
     .description('what cannot go on by itself')
     .option('--all', 'also what is over')

@@ -38,12 +38,14 @@ beforeAll(async () => {
         tools: JSON.stringify(tools),
         logSeq: view.logSeq,
         inputs,
+        facts: { github: true, cwd: null, environment: [] },
         provider: 'openai-compatible',
         model: 'some-model',
       },
       new Set(),
     )
-    return { request: request as number, inputs }
+    if (request === 'moved') throw new Error('somebody saved meanwhile')
+    return { request: request.id, inputs }
   }
   const messages = [{ role: 'user' as const, text: 'Fix it.' }]
   body = await wireBody({ provider: 'openai-compatible', model: 'some-model', system, messages, tools })

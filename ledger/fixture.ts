@@ -183,7 +183,8 @@ export const look = (db: Database, at: StepAddress) => viewStep(db, at, readConf
 export async function open(db: Database, at: StepAddress): Promise<{ request: number | 'moved'; inputs: TakenAnswer['inputs'] }> {
   const view = await look(db, at)
   const inputs = view.unread.map(({ id, kind }) => ({ inbox: id, text: `${kind} ${id}` }))
-  return { request: await openRequest(db, at, view.scope, newRequest(view, inputs), new Set()), inputs }
+  const opened = await openRequest(db, at, view.scope, newRequest(view, inputs), new Set())
+  return { request: opened === 'moved' ? opened : opened.id, inputs }
 }
 
 export const newRequest = (
@@ -196,6 +197,7 @@ export const newRequest = (
   tools: '[]',
   logSeq,
   inputs,
+  facts: { github: true, cwd: null, environment: [] },
   provider: 'scripted',
   model: 'scripted',
 })

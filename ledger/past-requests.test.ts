@@ -4,7 +4,7 @@ import { beginCall, storeResult } from './calls.ts'
 import { transaction } from './database.ts'
 import { answered, look, newCall, notice, openLedger, started, type TestLedger } from './fixture.ts'
 import { pastRequest, pastRequests } from './past-requests.ts'
-import { closeRequest, openRequest } from './requests.ts'
+import { closeRequest, type OpenedRequest, openRequest } from './requests.ts'
 import { commitStep } from './steps.ts'
 import { shaOf } from './texts.ts'
 
@@ -21,7 +21,7 @@ const section = (name: string, text: string) => ({ name, text, sha: shaOf(text).
 async function ask(session: string, step: number, work = 'Work well.') {
   const view = await look(ledger.db, { session, step })
   const inputs = view.unread.map(({ id, kind, body }) => ({ inbox: id, text: `${kind}: ${body ?? 'the job'}` }))
-  const request = (await openRequest(
+  const { id: request } = (await openRequest(
     ledger.db,
     { session, step },
     view.scope,
@@ -32,11 +32,12 @@ async function ask(session: string, step: number, work = 'Work well.') {
       tools: TOOLS,
       logSeq: view.logSeq,
       inputs,
+      facts: { github: true, cwd: null, environment: [] },
       provider: 'deepseek',
       model: 'some-model',
     },
     new Set(),
-  )) as number
+  )) as OpenedRequest
   return { request, inputs }
 }
 
@@ -155,7 +156,7 @@ test('[O6] a request whose tools were removed from the record still shows the re
   const { session } = await started(ledger.db, 4)
   const other = JSON.stringify([{ name: 'leak', description: 'a secret', schema: {} }])
   const view = await look(ledger.db, { session, step: 1 })
-  const request = (await openRequest(
+  const { id: request } = (await openRequest(
     ledger.db,
     { session, step: 1 },
     view.scope,
@@ -166,11 +167,12 @@ test('[O6] a request whose tools were removed from the record still shows the re
       tools: other,
       logSeq: 0,
       inputs: [],
+      facts: { github: true, cwd: null, environment: [] },
       provider: 'x',
       model: 'y',
     },
     new Set(),
-  )) as number
+  )) as OpenedRequest
   await transaction(ledger.owner, async (tx) => {
     await sql`set local switchyard.purge = 'on'`.execute(tx)
     await sql`update text set body = null, purged_at = now() where sha = ${shaOf(other)}`.execute(tx)

@@ -8,7 +8,7 @@ import { conversation, type LogEntry, type Message, withInputs } from '../core/p
 import { type Kept, keptPrefix, type Sent } from '../core/prompt/prefix.ts'
 import type { OfferedTool } from '../core/tool/as-offered.ts'
 import { type Database, type Tx, transaction } from './database.ts'
-import type { Ledger } from './schema.ts'
+import type { Ledger, RequestFacts } from './schema.ts'
 import { readLog, removed } from './session-log.ts'
 
 export interface PastRequest {
@@ -23,6 +23,7 @@ export interface PastRequest {
   policyVersion: number
   provider: string
   model: string
+  facts: RequestFacts
   opened: Date
   ended: Date | null
   outcome: 'answered' | 'outrun' | 'failed' | 'cut off' | null
@@ -37,6 +38,8 @@ export interface PastRequest {
   messages: Message[]
   /** Hashes of what a purge has removed since; where its words were, a mark stands (spec O6). */
   removed: string[]
+  /** It saw the log up to here, then its inputs. */
+  logSeq: number
   /** Against the Session's request before this one; null: it is the first. */
   kept: Kept | null
 }
@@ -55,20 +58,18 @@ export async function pastRequest(db: Database, request: number): Promise<PastRe
 /** All of a Session's, the oldest first. */
 export const pastRequests = (db: Database, session: string): Promise<PastRequest[]> => read(db, sql`session = ${session}`)
 
-function read(db: Database, which: ReturnType<typeof sql>): Promise<PastRequest[]> {
-  return transaction(
-    db,
-    async (tx) => {
-      const rows = await requestRows(tx, which)
-      const [first] = rows
-      if (!first) return []
-      const texts = await textsOf(tx, rows)
-      const log = await readLog(tx, first.session)
-      const built = rows.map((row) => rebuild(row, texts, log))
-      return built.map(({ sent, past }, index) => ({ ...past, kept: index === 0 ? null : keptPrefix(built[index - 1]!.sent, sent) }))
-    },
-    'repeatable read',
-  )
+const read = (db: Database, which: ReturnType<typeof sql>): Promise<PastRequest[]> =>
+  transaction(db, (tx) => readPast(tx, which), 'repeatable read', 'read only')
+
+/** Of one Session; `which` says which of its rows. */
+export async function readPast(tx: Tx, which: ReturnType<typeof sql>): Promise<PastRequest[]> {
+  const rows = await requestRows(tx, which)
+  const [first] = rows
+  if (!first) return []
+  const texts = await textsOf(tx, rows)
+  const log = await readLog(tx, first.session)
+  const built = rows.map((row) => rebuild(row, texts, log))
+  return built.map(({ sent, past }, index) => ({ ...past, kept: index === 0 ? null : keptPrefix(built[index - 1]!.sent, sent) }))
 }
 
 type Row = Selectable<Ledger['request']> & { attempt: number; role: PastRequest['role']; ticket: number | null }
@@ -131,6 +132,7 @@ function rebuild(row: Row, texts: Texts, log: readonly LogEntry[]): { sent: Sent
     policyVersion: row.policyVersion,
     provider: row.provider,
     model: row.model,
+    facts: row.facts,
     opened: row.openedAt,
     ended: row.endedAt,
     outcome: row.outcome,
@@ -142,6 +144,7 @@ function rebuild(row: Row, texts: Texts, log: readonly LogEntry[]): { sent: Sent
     sections,
     tools: gone.has(toolsSha) ? [] : (JSON.parse(tools) as OfferedTool[]),
     messages,
+    logSeq: row.logSeq,
     removed: [...gone, ...known.flatMap(removedFrom)],
   }
   return { sent: { provider: row.provider, tools, sections, messages }, past }

@@ -28,6 +28,15 @@ export type CallOutcome = 'done' | 'refused' | 'failed' | 'interrupted'
 /** Who authorised a Ticket, and how (spec F4). */
 export type Basis = { kind: 'explicit'; requester: string; trigger: number }
 
+/** What a prompt was made from beside texts and log: facts of the deployment and of the Session. */
+export interface RequestFacts {
+  github: boolean
+  /** The checkout's folder as commands see it. */
+  cwd: string | null
+  /** Deployment values that the main Session reads, in order. */
+  environment: readonly { name: string; value: string }[]
+}
+
 export interface Ledger {
   text: { sha: Sha; body: string | null; bytes: number; purgedAt: Date | null }
   promptRevision: {
@@ -211,6 +220,7 @@ export interface Ledger {
     tools: Sha
     logSeq: number
     inputs: Json<{ inbox: number; sha: string }[]>
+    facts: Json<RequestFacts>
     provider: string
     model: string
     openedAt: Generated<Date>
@@ -222,6 +232,15 @@ export interface Ledger {
     cachedTokens: number | null
     outputTokens: number | null
     wireSha: Sha | null
+  }
+  recording: {
+    request: number
+    status: number
+    contentType: string
+    body: string | null
+    sha: Sha
+    purgedAt: Date | null
+    at: Generated<Date>
   }
   step: { session: string; step: number; outcome: 'tools' | 'end' | 'more' | 'closed'; request: number | null; at: Generated<Date> }
   toolCall: {
@@ -294,7 +313,7 @@ export interface Ledger {
   pause: { scope: string; generation: Made<number>; held: Made<boolean>; actor: string | null; reason: string | null; at: Made<Date> }
   command: {
     id: Generated<number>
-    kind: 'pause' | 'resume' | 'close' | 'retry'
+    kind: 'pause' | 'resume' | 'close' | 'retry' | 'record_on' | 'record_off'
     scope: string
     actor: string
     transport: 'cli' | 'panel' | 'chat' | 'temporal'

@@ -54,33 +54,33 @@ export interface TicketView {
 const MOST_ITEMS = 200
 
 /** One snapshot: pause, revision, Policy, log, unread inbox. The caller shows as many items as fit. */
-export function viewStep(db: Database, { session }: StepAddress, readConfiguration: (tx: Tx) => Promise<Configuration>): Promise<StepView> {
-  return transaction(
-    db,
-    async (tx) => {
-      const row = await tx.selectFrom('session').selectAll().where('id', '=', session).executeTakeFirstOrThrow()
-      if (row.role === 'subagent') throw new Error(`session ${session} is a subagent's; subagents cannot run yet`)
-      const scope = sessionScope(row.ticket)
-      const ticket = row.ticket === null ? null : await ticketView(tx, row.ticket)
-      const log = await readLog(tx, session)
-      return {
-        scope,
-        role: row.role,
-        session,
-        ticket,
-        closed: ticket?.state === 'closed',
-        replaced: (await currentSession(tx, scope)) !== session,
-        holds: await holdsOn(tx, scope),
-        configuration: await readConfiguration(tx),
-        log,
-        logSeq: log.at(-1)?.seq ?? 0,
-        unread: await unreadItems(tx, scope, MOST_ITEMS),
-        baseCommit: row.baseCommit,
-        agentsMd: row.agentsMd,
-      }
-    },
-    'repeatable read',
-  )
+export const viewStep = (
+  db: Database,
+  { session }: StepAddress,
+  readConfiguration: (tx: Tx) => Promise<Configuration>,
+): Promise<StepView> => transaction(db, (tx) => readView(tx, session, readConfiguration), 'repeatable read')
+
+export async function readView(tx: Tx, session: string, readConfiguration: (tx: Tx) => Promise<Configuration>): Promise<StepView> {
+  const row = await tx.selectFrom('session').selectAll().where('id', '=', session).executeTakeFirstOrThrow()
+  if (row.role === 'subagent') throw new Error(`session ${session} is a subagent's; subagents cannot run yet`)
+  const scope = sessionScope(row.ticket)
+  const ticket = row.ticket === null ? null : await ticketView(tx, row.ticket)
+  const log = await readLog(tx, session)
+  return {
+    scope,
+    role: row.role,
+    session,
+    ticket,
+    closed: ticket?.state === 'closed',
+    replaced: (await currentSession(tx, scope)) !== session,
+    holds: await holdsOn(tx, scope),
+    configuration: await readConfiguration(tx),
+    log,
+    logSeq: log.at(-1)?.seq ?? 0,
+    unread: await unreadItems(tx, scope, MOST_ITEMS),
+    baseCommit: row.baseCommit,
+    agentsMd: row.agentsMd,
+  }
 }
 
 async function ticketView(tx: Tx, id: number): Promise<TicketView> {

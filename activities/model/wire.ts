@@ -5,6 +5,7 @@
 import type { ModelSettings } from '../../core/deployment/settings.ts'
 import type { Message } from '../../core/prompt/conversation.ts'
 import type { OfferedTool } from '../../core/tool/as-offered.ts'
+import type { Answered } from '../../ledger/recordings.ts'
 import { languageModel } from './provider.ts'
 import { streamAnswer } from './stream.ts'
 
@@ -12,18 +13,36 @@ export interface Wire {
   fetch: typeof fetch
   /** The body that went out; null: nothing did. */
   sent(): string | null
+  /** What came back so far, if it is kept; null: nothing did. */
+  received(): Answered | null
 }
 
-export function openWire(): Wire {
+export function openWire({ keepsAnswer = false } = {}): Wire {
   let sent: string | null = null
+  let head: Omit<Answered, 'body'> | null = null
+  const pieces: Uint8Array[] = []
+  const keep = (piece: Uint8Array, onwards: TransformStreamDefaultController) => {
+    pieces.push(piece)
+    onwards.enqueue(piece)
+  }
   return {
     fetch: async (address, init) => {
       sent = bodyOf(init)
-      return fetch(address, init)
+      const response = await fetch(address, init)
+      if (!keepsAnswer) return response
+      head = { status: response.status, contentType: response.headers.get('content-type') ?? '' }
+      return new Response(response.body?.pipeThrough(new TransformStream({ transform: keep })) ?? null, response)
     },
     sent: () => sent,
+    received: () => head && { ...head, body: Buffer.concat(pieces).toString() },
   }
 }
+
+/** A provider that answers what it answered then, whatever it is asked. */
+export const playing =
+  ({ status, contentType, body }: Answered): typeof fetch =>
+  async () =>
+    new Response(body, { status, headers: { 'content-type': contentType } })
 
 export interface WireRequest {
   provider: ModelSettings['provider']

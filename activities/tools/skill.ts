@@ -7,7 +7,7 @@ import type { ToolAnswer, ToolCall } from './tool-call.ts'
 export async function skill({ deps, input }: ToolCall): Promise<ToolAnswer> {
   const { name } = input as { name: string }
   const { document, revision } = await deps.readConfiguration(deps.db)
-  const known = skillsOf(deps, document).map((each) => each.name)
+  const known = skillsOf(deps, deps.github !== null, document).map((each) => each.name)
   if (!known.includes(name)) return { refused: `there is no skill "${name}". You can load: ${known.join(', ') || 'none'}` }
   const own = document.skills.find((each) => each.name === name)?.body
   const part = `skill/${name}` as Part

@@ -1,11 +1,9 @@
 /** `switchyard config preview`: the prompt that a role would read now, as the next request would have it (spec C1). */
-import { promptInput, skillsOf } from '../../activities/prompt-input.ts'
+import { buildRequest } from '../../activities/build-request.ts'
 import { createDriftReader } from '../../activities/read-drift.ts'
 import { deploymentValues } from '../../core/deployment/values.ts'
-import { assemble } from '../../core/prompt/assemble.ts'
 import type { RepositoryText } from '../../core/prompt/section.ts'
 import { ticketOf } from '../../core/ticket/scope.ts'
-import { offered } from '../../core/tool/packages.ts'
 import type { Role } from '../../core/tool/tool.ts'
 import { createConfigurationReader } from '../../ledger/revisions.ts'
 import { currentSession } from '../../ledger/sessions.ts'
@@ -30,13 +28,14 @@ export function preview({ role, ticket, json = false }: { role: string; ticket?:
       complain(`there is no Ticket T-${number}. Those there are: switchyard status`)
       return 1
     }
-    const prompt = await assembled(context, role as Role, given)
+    const prompt = await built(context, role as Role, given)
     if ('fault' in prompt) {
       complain(`the prompt cannot be built: ${prompt.fault.message}`)
       return 1
     }
-    if (json) sayJson(prompt)
-    else say(process.stdout.isTTY ? shownText(prompt.text) : prompt.text)
+    const { sections, system, tools } = prompt
+    if (json) sayJson({ sections, text: system, bytes: Buffer.byteLength(system), tools })
+    else say(process.stdout.isTTY ? shownText(system) : system)
     return 0
   })
 }
@@ -74,27 +73,24 @@ async function ground({ db }: Context, number: number): Promise<Given | null> {
   }
 }
 
-async function assembled({ db, settings, builtIn }: Context, role: Role, { ticket, agentsMd }: Given) {
+async function built({ db, settings, builtIn }: Context, role: Role, { ticket, agentsMd }: Given) {
   const { github, model } = settings
-  const surroundings = {
-    builtIn,
-    readDrift: createDriftReader(builtIn, {
-      warn: (fields: unknown, message?: string) => complain(`${message}: ${JSON.stringify(fields)}`),
-    }),
-    environment: deploymentValues({ github, model }),
-    // without a GitHub of its own the deployment plays the rehearsal, which has one
-    github: github ?? {},
-    model: {
-      provider: model?.provider ?? 'rehearsal',
-      nameFor: (of: 'main' | 'executor') => (of === 'main' ? model?.mainName : model?.name) ?? 'scripted',
-    },
-  }
-  const configuration = await createConfigurationReader()(db)
+  const warn = (fields: unknown, message?: string) => complain(`${message}: ${JSON.stringify(fields)}`)
   const repository = ticket.repository?.fullName.split('/')[1]
-  const cwd = role === 'main' || repository === undefined ? null : `/workspace/${repository}`
-  const skills = skillsOf(surroundings, configuration.document)
-  const tools = offered(role, { github: true, workspace: cwd !== null, skills: skills.length > 0, subagents: [] })
-  return assemble(promptInput(surroundings, { role, ticket: role === 'main' ? null : ticket, configuration }, tools, agentsMd, cwd))
+  return buildRequest({
+    view: { role, ticket: role === 'main' ? null : ticket, configuration: await createConfigurationReader()(db) },
+    facts: {
+      github: true, // without one of its own the deployment plays the rehearsal, which has one
+      cwd: role === 'main' || repository === undefined ? null : `/workspace/${repository}`,
+      environment: deploymentValues({ github, model }),
+    },
+    builtIn,
+    readDrift: createDriftReader(builtIn, { warn }),
+    provider: model?.provider ?? 'rehearsal',
+    model: (role === 'main' ? model?.mainName : model?.name) ?? 'scripted',
+    agentsMd,
+    log: [],
+  })
 }
 
 function wrongUse(sentence: string): ExitCode {

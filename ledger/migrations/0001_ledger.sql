@@ -353,6 +353,8 @@ create table request (
   -- Every log entry up to here, then these inputs: what the model saw, in order.
   log_seq integer not null,
   inputs jsonb not null,
+  -- Of the deployment and the Session, beside texts and log: what a replay assembles the prompt from (spec D9).
+  facts jsonb not null,
   provider text not null,
   model text not null,
   opened_at timestamptz not null default now(),
@@ -369,6 +371,18 @@ create table request (
 create index request_session on request (session, step);
 call guard('request', '=ended_at', '=outcome', '=error', '=finish_reason', '=input_tokens', '=cached_tokens', '=output_tokens',
   '=wire_sha');
+
+-- What a provider answered, as it came over the wire, while people had recording on (spec D9).
+create table recording (
+  request integer primary key references request,
+  status integer not null,
+  content_type text not null,
+  body text,
+  sha bytea not null,
+  purged_at timestamptz,
+  at timestamptz not null default now()
+);
+call guard('recording');
 
 -- A finished step. Only what never changes is stored: the calls it made, or how the turn ended.
 create table step (
@@ -492,7 +506,7 @@ create table pause (
 
 create table command (
   id integer generated always as identity primary key,
-  kind text not null check (kind in ('pause', 'resume', 'close', 'retry')),
+  kind text not null check (kind in ('pause', 'resume', 'close', 'retry', 'record_on', 'record_off')),
   scope text not null,
   actor text not null,
   transport text not null check (transport in ('cli', 'panel', 'chat', 'temporal')),
@@ -509,6 +523,8 @@ create table command (
   error text
 );
 create index command_undelivered on command (next_try_at) where delivered_at is null;
+-- Whether recording is on: the newest of these, read with every request.
+create index command_recording on command (id) where kind in ('record_on', 'record_off');
 call guard('command', '=delivered_at', 'next_try_at', 'tries', 'error');
 create trigger hint after insert on command for each statement execute function hint();
 

@@ -101,7 +101,13 @@ test('[F254] [C3] [C4] a save between two steps of a turn, and between two attem
     if (step === 3 && situations.length === 2) situations.push(await situation(house))
     return undefined
   }
-  const house = await openHouse({ world, scenario: planner(), beforeModel })
+  const house = await openHouse({
+    world,
+    scenario: planner(),
+    beforeModel,
+    modelKey: 'a key',
+    environment: { MODEL_PROVIDER: 'deepseek', MODEL_API_KEY: 'a key' },
+  })
   ready.resolve(house)
   await house.openIssue()
   await eventually('the second attempt of step 4 is answered', () =>
@@ -122,6 +128,8 @@ test('[F254] [C3] [C4] a save between two steps of a turn, and between two attem
   const received = house.model.requests().filter(({ role, step }) => role === 'executor' && step <= 3)
   const said = received.map(({ text }) => /Work by the (\w+) revision/.exec(text)?.[1] ?? 'first')
   expect(said).toEqual(['first', 'first', 'second', 'second', 'third'])
+  // as DeepSeek tells them
+  expect(past.slice(1, 3).every(({ tokens }) => tokens.cacheHit! > 0 && tokens.cacheMiss! > 0)).toBe(true)
   // the older ones still stand as they were sent
   expect(await Promise.all(past.map(bodyOf))).toEqual(received.map(({ text }) => text))
 
