@@ -159,6 +159,6 @@ test('[D9] a stream that broke off, and a prompt that cannot be built, say so', 
   expect((await played({ recordings: { 1: cut } }))[0]!.stopped).toMatch(
     /^the recorded stream cannot be read: Response stream ended without a finish reason/,
   )
-  const broken = await played({ overrides: { 'runtime/shared': { text: '{{nobody}}', base: '' } } })
+  const broken = await played({}, { ...builtInTexts, 'persona/main': '{{nobody}}' })
   expect(broken[0]!.stopped).toMatch(/^today's prompt cannot be built: .*nobody/)
 })
