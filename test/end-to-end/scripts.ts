@@ -1,5 +1,6 @@
 /** Changes to a scenario's script that a test needs: commands that last, a model that thinks for a while, other lines first. */
 import type { Line, Scenario } from '../../rehearsal/model/script.ts'
+import { againWhenCutOff } from '../../rehearsal/scenarios/conversation.ts'
 
 /** The Executor's lines with some changed by name, and some in front. A name that is not there is a mistake. */
 export function rescript(
@@ -10,6 +11,18 @@ export function rescript(
   const unknown = Object.keys(lines).filter((name) => !executor.some((line) => line.name === name))
   if (unknown.length > 0) throw new Error(`${scenario.name} has no line ${unknown.join(', ')}`)
   return { ...scenario, roles: { ...scenario.roles, executor: [...first, ...executor.map((line) => ({ ...line, ...lines[line.name] }))] } }
+}
+
+/** Before it begins, the Executor writes its list so many times over, one call after the other: whatever comes, it comes between two of them. */
+export function busily(scenario: Scenario, { answers, calls }: { answers: number; calls: number }): Scenario {
+  const items = [{ content: 'Find the cause', status: 'in_progress' }]
+  const busy: Line = {
+    name: 'writes its list',
+    when: (view) =>
+      view.result('orchestrator_acknowledge') !== null && view.calls.filter(({ name }) => name === 'todo_write').length < answers * calls,
+    answer: { calls: Array.from({ length: calls }, () => ({ name: 'todo_write', input: { items } })) },
+  }
+  return rescript(scenario, { first: [againWhenCutOff, busy] })
 }
 
 /** Every answer of the Executor's takes some time, so that what people do falls into the middle of it. */
