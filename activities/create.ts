@@ -1,5 +1,5 @@
 /** The activities as a worker registers them. */
-import { ApplicationFailure, activityInfo } from '@temporalio/activity'
+import { ApplicationFailure, activityInfo, getClient } from '@temporalio/activity'
 import type { Mark } from '../core/ticket/scope.ts'
 import { transaction } from '../ledger/database.ts'
 import { recordCommand } from '../ledger/pauses.ts'
@@ -7,6 +7,7 @@ import { standing } from '../ledger/sessions.ts'
 import type { LedgerActivities, Opened, RawCommand, StepActivities } from '../workflows/protocol.ts'
 import { alive } from './alive.ts'
 import type { Deps } from './deps.ts'
+import { loseHost, pollingHosts } from './hosts.ts'
 import { modelStep } from './model-step.ts'
 import { runTool } from './run-tool.ts'
 
@@ -25,6 +26,10 @@ export function createActivities(deps: Deps): StepActivities & LedgerActivities 
     runTool: (at) => alive(deps, at, (signal) => runTool(deps, at, signal)),
     openSubagent: async ({ session }) => {
       throw ApplicationFailure.nonRetryable(`session ${session} asked for a subagent, and no provider of subagents is there`, 'NoSubagents')
+    },
+    loseHost: (call) => {
+      const { workflowService, options } = getClient()
+      return loseHost(deps, call, () => pollingHosts(workflowService, options.namespace))
     },
     async openSession({ scope }): Promise<Opened | null> {
       const where = await transaction(deps.db, (tx) => standing(tx, scope), 'repeatable read')

@@ -6,6 +6,7 @@ import { ApplicationFailure } from '@temporalio/activity'
 import { showItem } from '../core/message/items.ts'
 import { type LogEntry, withInputs } from '../core/prompt/conversation.ts'
 import { endAlarm, raiseAlarm } from '../ledger/alarms.ts'
+import { hostOf } from '../ledger/hosts.ts'
 import { storeRecording } from '../ledger/recordings.ts'
 import { closeRequest, firstAsked, openRequest } from '../ledger/requests.ts'
 import type { RequestFacts } from '../ledger/schema.ts'
@@ -38,7 +39,7 @@ export async function modelStep(deps: Deps, at: Address, running: Running): Prom
 
 async function step(deps: Deps, at: Address, running: Running): Promise<StepResult> {
   const done = await storedStep(deps.db, at)
-  if (done) return resultOf(deps, done)
+  if (done) return resultOf(deps, at, done)
 
   await settleUncertain(deps, at.session, running.signal)
   for (;;) {
@@ -203,7 +204,7 @@ async function ask(deps: Deps, asked: Asked, running: Running): Promise<StepResu
     wireSha: wireSha(wire),
     inputs: built.inputs,
   }
-  return resultOf(deps, await commitStep(deps.db, asked.at, view.scope, taken))
+  return resultOf(deps, asked.at, await commitStep(deps.db, asked.at, view.scope, taken))
 }
 
 const wireSha = (wire: Wire): Buffer | null => {
@@ -289,17 +290,19 @@ async function failed(deps: Deps, { at, view, request, wireSha }: Sent, error: u
   }
 }
 
-function resultOf(deps: Deps, step: Stored): StepResult {
+async function resultOf(deps: Deps, { session }: Address, step: Stored): Promise<StepResult> {
   if (step.outcome !== 'tools') return { outcome: step.outcome }
+  const needsHost = step.calls.some(({ place }) => place === 'workspace')
+  const host = needsHost ? await hostOf(deps.db, session, deps.host) : deps.host
   const calls = step.calls.map(({ call, tool, nature, place }: OpenCall) => ({
     id: call,
     tool,
     parallel: nature === 'read',
-    queue: queueOf(deps, place),
+    queue: queueOf(place, host),
   }))
   return { outcome: 'tools', calls, revision: step.revision }
 }
 
-function queueOf({ host }: Deps, place: string): string {
+function queueOf(place: string, host: string): string {
   return place === 'workspace' ? workspaceQueue(host) : place === 'channel' ? QUEUES.channel : QUEUES.ledger
 }

@@ -1,4 +1,5 @@
 /** A Ticket's workspace on this host: the mirror it came from, its checkout, the sandbox its commands run in. */
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { GithubClient } from '../channels/github/client.ts'
 import { rootAgentsMd } from './workspace/agents-md.ts'
@@ -19,6 +20,8 @@ export interface CheckoutOf {
   ticket: number
   repository: RepositoryAt
   base: string
+  /** The newest commit that the Ticket pushed. */
+  pushed?: string | undefined
   signal: AbortSignal
 }
 
@@ -53,16 +56,19 @@ export function createWorkspaces(given: {
     },
 
     /** The checkout as it stands; made at the Session's base commit if there is none yet on this host. */
-    async open({ ticket, repository, base, signal }: CheckoutOf): Promise<Checkout> {
+    async open({ ticket, repository, base, pushed, signal }: CheckoutOf): Promise<Checkout> {
       const mirror = { home, repository: { id: repository.externalId }, signal }
-      // another host may have started the Session: its base commit is fetched here when it is first needed
-      if (!(await inMirror(mirror, `look for ${base}`, (folder) => hasCommit(folder, base, signal)))) await fetch(repository, signal)
+      const holds = (commit: string) => inMirror(mirror, `look for ${commit}`, (folder) => hasCommit(folder, commit, signal))
+      // another host may have started the Session, or pushed: what is first needed here is fetched here
+      const isNew = !existsSync(this.folder(ticket, repository.fullName))
+      if (!(await holds(base)) || (isNew && pushed !== undefined && !(await holds(pushed)))) await fetch(repository, signal)
       return openCheckout({
         home,
         ticket,
         repository: { id: repository.externalId, fullName: repository.fullName },
         baseBranch: repository.defaultBranch,
         baseSha: base,
+        headSha: pushed,
         author: await given.author(),
         signal,
       })

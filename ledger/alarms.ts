@@ -4,7 +4,7 @@ import { ticketScope } from '../core/ticket/scope.ts'
 import type { Database, Tx } from './database.ts'
 import { storable } from './texts.ts'
 
-export type AlarmKind = 'assembly' | 'provider' | 'context' | 'budget' | 'error' | 'effect' | 'intake' | 'stuck'
+export type AlarmKind = 'assembly' | 'provider' | 'context' | 'budget' | 'error' | 'effect' | 'intake' | 'stuck' | 'host'
 
 export async function raiseAlarm(db: Database | Tx, kind: AlarmKind, subject: string, body: string): Promise<void> {
   await db

@@ -137,6 +137,7 @@ export interface Ledger {
     repository: number | null
     createdAt: Generated<Date>
     stateSince: Made<Date>
+    host: string | null
   }
   mandate: {
     ticket: number

@@ -13,6 +13,7 @@ import {
 import type { Logger } from 'pino'
 import { createActivities } from '../activities/create.ts'
 import type { Deps } from '../activities/deps.ts'
+import { pollingHosts } from '../activities/hosts.ts'
 import { QUEUES, workspaceQueue } from '../workflows/protocol.ts'
 import type { TemporalAt } from './temporal.ts'
 
@@ -34,9 +35,6 @@ export interface WorkersGiven {
 
 /** How many activities of a kind run at the same time. */
 const CONCURRENCY = { ledger: 20, model: 50, channel: 20, workspace: 20 } as const
-
-/** Temporal's number for the kind of a queue. */
-const WORKFLOW_TASKS = 1
 
 /** How long running activities may go on after a stop before they are cut off. */
 const GRACE_MS = 5_000
@@ -70,6 +68,7 @@ export async function startWorkers({ temporal, deps, log, maxCachedWorkflows = 5
     const common = {
       connection,
       namespace: temporal.namespace,
+      identity: deps.host,
       shutdownGraceTime: GRACE_MS,
       shutdownForceTime: '20s',
       maxHeartbeatThrottleInterval: '5s',
@@ -102,12 +101,8 @@ export async function startWorkers({ temporal, deps, log, maxCachedWorkflows = 5
       async isPolling() {
         const idle = workers.find((worker) => worker.getState() !== 'RUNNING')
         if (idle) throw new Error(`the worker of the queue ${idle.options.taskQueue} does not poll: ${idle.getState().toLowerCase()}`)
-        const { identity } = workers[0].options
-        const taskQueue = { name: QUEUES.workflows }
-        const asked = { namespace: temporal.namespace, taskQueue, taskQueueType: WORKFLOW_TASKS }
-        const { pollers } = await connection.workflowService.describeTaskQueue(asked)
-        if (!pollers.some((poller) => poller.identity === identity))
-          throw new Error(`nobody called ${identity} polls the queue ${QUEUES.workflows}`)
+        const polling = await pollingHosts(connection.workflowService, temporal.namespace)
+        if (!polling.includes(deps.host)) throw new Error(`Temporal knows of no worker of this host, ${deps.host}, that polls`)
       },
       async stop() {
         for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown()

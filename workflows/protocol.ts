@@ -7,7 +7,10 @@ import type { Mark } from '../core/ticket/scope.ts'
 
 export const QUEUES = { workflows: 'switchyard', ledger: 'ledger', model: 'model', channel: 'channel' } as const
 /** Tools that need a Ticket's checkout run on the host that has it. */
-export const workspaceQueue = (host: string): string => `workspace-${host}`
+const WORKSPACE = 'workspace-'
+export const workspaceQueue = (host: string): string => `${WORKSPACE}${host}`
+export const isWorkspaceQueue = (queue: string): boolean => queue.startsWith(WORKSPACE)
+export const hostOfQueue = (queue: string): string => queue.slice(WORKSPACE.length)
 
 export interface Address {
   session: string
@@ -46,10 +49,15 @@ export interface RawCommand {
   reason: string
 }
 
+/** A call, and the queue of the host that did not take it in time. */
+export type HostCall = Address & { call: string; queue: string }
+
 export interface StepActivities {
   modelStep(at: Address): Promise<StepResult>
   runTool(at: Address & { call: string }): Promise<CallResult>
   openSubagent(at: Address & { call: string }): Promise<Address>
+  /** If the host is gone: stores that as the call's result, and lets the Ticket go to another one. */
+  loseHost(at: HostCall): Promise<void>
 }
 
 export interface LedgerActivities {

@@ -1,7 +1,7 @@
 /** One turn of a Session: model step, tool calls, model step, … until the model ends it or something stops it. */
-import { ActivityCancellationType, type ActivityOptions, proxyActivities } from '@temporalio/workflow'
+import { ActivityCancellationType, ActivityFailure, type ActivityOptions, proxyActivities, TimeoutFailure } from '@temporalio/workflow'
 import type { Control } from './control.ts'
-import { type Address, type Call, type CallResult, QUEUES, type StepActivities, type StepResult } from './protocol.ts'
+import { type Address, type Call, type CallResult, isWorkspaceQueue, QUEUES, type StepActivities, type StepResult } from './protocol.ts'
 
 export type TurnEnd = 'end' | 'more' | 'idle' | 'handoff' | 'budget' | 'blocked' | 'unbuilt' | 'error' | 'closed' | 'stopped'
 
@@ -16,7 +16,10 @@ const STEADY: ActivityOptions = {
   retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '5m' },
 }
 const { modelStep } = proxyActivities<StepActivities>({ ...STEADY, taskQueue: QUEUES.model })
-const { openSubagent } = proxyActivities<StepActivities>({ ...STEADY, taskQueue: QUEUES.ledger })
+const { openSubagent, loseHost } = proxyActivities<StepActivities>({ ...STEADY, taskQueue: QUEUES.ledger })
+
+/** So long a call waits for the host that has its checkout before anybody asks whether that host is gone. */
+const HOST: ActivityOptions = { scheduleToStartTimeout: '1m' }
 
 /** Advances `session.step` only past steps whose every result is stored, so a stopped turn goes on exactly where it was. */
 export async function turn(session: Address, control: Control): Promise<TurnEnd> {
@@ -46,9 +49,19 @@ async function runCall(session: Address, call: Call, control: Control): Promise<
     const end = await turn(child, control)
     if (end === 'stopped' || end === 'closed') return { outcome: end }
   }
-  const { runTool } = proxyActivities<StepActivities>({ ...STEADY, taskQueue: call.queue })
-  return runTool.executeWithOptions({ summary: call.tool }, [at]) // for a subagent: stores its last answer as the call's result
+  const waits = isWorkspaceQueue(call.queue) ? HOST : {}
+  const { runTool } = proxyActivities<StepActivities>({ ...STEADY, ...waits, taskQueue: call.queue })
+  try {
+    return await runTool.executeWithOptions({ summary: call.tool }, [at]) // for a subagent: stores its last answer as the call's result
+  } catch (error) {
+    if (!wasNotTaken(error)) throw error
+    await loseHost({ ...at, queue: call.queue })
+    return { outcome: 'stopped' } // the same step again: calls that still lack a result go to where the checkout is by then
+  }
 }
+
+const wasNotTaken = (error: unknown): boolean =>
+  error instanceof ActivityFailure && error.cause instanceof TimeoutFailure && error.cause.timeoutType === 'SCHEDULE_TO_START'
 
 function stop(result: Exclude<StepResult, { outcome: 'tools' }> | CallResult | { outcome: 'stopped' }, control: Control): TurnEnd {
   if (result.outcome === 'paused') {

@@ -1,6 +1,7 @@
 /** Runs a workspace tool in the Ticket's checkout; a nested AGENTS.md comes with the first result that touches its folder (N12). */
 
 import { fence } from '../../core/message/fence.ts'
+import type { Database } from '../../ledger/database.ts'
 import { showFiles, shownFiles } from '../../ledger/instruction-files.ts'
 import { AGENTS_MD_BYTES, agentsMdFor } from '../workspace/agents-md.ts'
 import type { Answer, Given } from '../workspace/given.ts'
@@ -66,6 +67,19 @@ export async function checkoutOf({ deps, at, ticket, signal }: ToolCall): Promis
     .executeTakeFirst()
   if (!row?.baseCommit) return { refused: 'This Ticket has no repository, so there is no checkout: read and ask only.' }
   const { baseCommit: base, bytes, ...repository } = row
-  const { path } = await deps.workspaces.open({ ticket, repository, base, signal })
+  const pushed = await lastPush(deps.db, ticket, repository.id)
+  const { path } = await deps.workspaces.open({ ticket, repository, base, pushed, signal })
   return { folder: path, ticket, base, rootBytes: bytes ?? 0, repository }
+}
+
+async function lastPush(db: Database, ticket: number, repository: number): Promise<string | undefined> {
+  const row = await db
+    .selectFrom('push')
+    .select('sha')
+    .where('ticket', '=', ticket)
+    .where('repository', '=', repository)
+    .orderBy('pushedAt', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  return row?.sha
 }

@@ -18,6 +18,8 @@ export interface CheckoutGiven {
   baseBranch: string
   /** Default: the end of the base branch in the mirror. Only the first call decides; later ones keep what stands. */
   baseSha?: string
+  /** Where HEAD begins: what was pushed already from a host that is lost. Default, and if the mirror lacks it: the base. */
+  headSha?: string | undefined
   author: { name: string; email: string }
   signal: AbortSignal
 }
@@ -62,7 +64,7 @@ export async function openCheckout(given: CheckoutGiven): Promise<Checkout> {
     const built = await build(given, root, made?.base, hold)
     await rename(built.folder, path)
     await writeMade(root, name, { repository: `${given.repository.id}`, branch: built.branch, base: built.base })
-    return { path, branch: built.branch, head: built.base, base: built.base, state: made ? 'rebuilt' : 'new', aside }
+    return { path, branch: built.branch, head: built.head, base: built.base, state: made ? 'rebuilt' : 'new', aside }
   })
 }
 
@@ -96,14 +98,16 @@ async function build(given: CheckoutGiven, root: string, earlierBase: string | u
   if (!(await hasCommit(mirror, base, signal)))
     throw new Error(`base commit ${base} is not in the mirror of ${given.repository.fullName}: fetch it first`)
 
+  const head = given.headSha && (await hasCommit(mirror, given.headSha, signal)) ? given.headSha : base
   const branch = `switchyard/t-${given.ticket}`
   const folder = await mkdtemp(join(root, '@building-'))
   const here = { cwd: folder, signal, hold }
   await gitOk({ ...here, args: ['init', '--quiet', '--template=', `--initial-branch=${branch}`, '.'] })
   const refs = ['+refs/heads/*:refs/remotes/origin/*', '+refs/tags/*:refs/tags/*']
   await gitOk({ ...here, local: true, args: ['fetch', '--quiet', '--no-tags', '--no-write-fetch-head', mirror, ...refs] })
-  if ((await git({ ...here, args: ['cat-file', '-e', `${base}^{commit}`] })).exit !== 0) {
-    // a base that no branch reaches any more still lies in the mirror
+  for (const commit of [base, head]) {
+    if ((await git({ ...here, args: ['cat-file', '-e', `${commit}^{commit}`] })).exit === 0) continue
+    // one that no branch reaches any more still lies in the mirror
     await gitOk({
       ...here,
       local: true,
@@ -114,14 +118,14 @@ async function build(given: CheckoutGiven, root: string, earlierBase: string | u
         '--no-write-fetch-head',
         '--upload-pack=git -c uploadpack.allowAnySHA1InWant=true upload-pack',
         mirror,
-        base,
+        commit,
       ],
     })
   }
   await gitOk({ ...here, args: ['config', 'user.name', author.name] })
   await gitOk({ ...here, args: ['config', 'user.email', author.email] })
-  await gitOk({ ...here, args: ['checkout', '--quiet', '--no-track', '-B', branch, base] })
-  return { folder, branch, base }
+  await gitOk({ ...here, args: ['checkout', '--quiet', '--no-track', '-B', branch, head] })
+  return { folder, branch, base, head }
 }
 
 function folderName(fullName: string): string {

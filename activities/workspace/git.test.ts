@@ -236,6 +236,17 @@ describe('the checkout', () => {
     expect(readFileSync(join(first.path, 'half.txt'), 'utf8')).toBe('half\n')
   })
 
+  test('made anew on another host it begins at what was pushed, and at its base where that is not to be had', async () => {
+    const base = plainGit(work, ['rev-parse', 'HEAD'])
+    const pushed = commit('done.txt', 'x', 'done elsewhere')
+    publish('switchyard/t-8')
+    await fetch()
+    const made = (ticket: number, headSha: string) =>
+      openCheckout({ home, ticket, repository, baseBranch: 'main', baseSha: base, headSha, author, signal })
+    expect(await made(8, pushed)).toMatchObject({ state: 'new', base, head: pushed, branch: 'switchyard/t-8' })
+    expect(await made(9, 'a'.repeat(40))).toMatchObject({ state: 'new', base, head: base })
+  })
+
   test('[F335] what a dead build left is removed, and the name is free again', async () => {
     await fetch()
     const root = join(home, 'workspaces', 't-7')

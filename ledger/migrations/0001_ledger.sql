@@ -223,6 +223,8 @@ create table ticket (
   title text not null,
   origin integer not null references thread,
   repository integer references repository,
+  -- The host that has the checkout, by its name in task queues; null: none yet, or it was lost.
+  host text,
   created_at timestamptz not null default now(),
   state_since timestamptz not null default now(),
   check ((state = 'closed') = (closed_reason is not null))
