@@ -47,6 +47,8 @@ export interface ProgramGiven {
   /** Null without a worker, which alone runs commands. */
   sandbox: Sandbox | null
   log: Logger
+  /** Tests may be a day ahead. */
+  now?: () => Date
   /** Tests replay every workflow task. */
   maxCachedWorkflows?: number
 }
@@ -142,7 +144,14 @@ function openMissed({ given, ledger, github }: Here): Loop | null {
   if (!github) return null
   const store = createDeliveryStore(ledger.db)
   const repositories = given.github?.repositories ?? []
-  return startTakingMissed({ db: ledger.db, client: github.client, repositories, store, log: given.log, now: () => new Date() })
+  return startTakingMissed({
+    db: ledger.db,
+    client: github.client,
+    repositories,
+    store,
+    log: given.log,
+    now: given.now ?? (() => new Date()),
+  })
 }
 
 interface Listening {
@@ -208,7 +217,7 @@ function depsOf({ given, ledger, github }: Here): Deps {
     ticketBudgetTokens: given.settings.ticketBudgetTokens,
     environment: deploymentValues(given),
     log: given.log,
-    now: () => new Date(),
+    now: given.now ?? (() => new Date()),
   }
 }
 

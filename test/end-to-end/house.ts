@@ -46,6 +46,8 @@ export interface House {
   kill(): Promise<void>
   /** Another program on the same state, after a stop or a kill. */
   start(): Promise<void>
+  /** From the next start on the program's clock is so much ahead; only in a child process. */
+  setClockAhead(ms: number): void
   /** SIGKILL, then another program on the same state. */
   killAndRestart(): Promise<void>
   /** Another program on the same state while this one still works, which then ends as at a SIGTERM: a new version is rolled out. */
@@ -108,6 +110,7 @@ export async function openHouse(given: HouseGiven): Promise<House> {
   const home = join(folder, 'home')
   mkdirSync(home)
   const lines: string[] = []
+  let aheadMs = 0
   const start = async (environment: Record<string, string>): Promise<Running> => {
     const settings = settingsOf(between?.url ?? model.url, environment, given.rollAfter)
     const run: Run = {
@@ -121,7 +124,7 @@ export async function openHouse(given: HouseGiven): Promise<House> {
       ...(given.maxCachedWorkflows === undefined ? {} : { maxCachedWorkflows: given.maxCachedWorkflows }),
     }
     const started = given.child
-      ? await inChild({ ...run, sandbox: await sandboxMode() }, (text) => lines.push(text))
+      ? await inChild({ ...run, sandbox: await sandboxMode(), aheadMs }, (text) => lines.push(text))
       : await inThisProcess({ ...run, sandbox: createSandbox({ mode: await sandboxMode(), allowedHosts: [] }), log: logInto(lines) })
     await pointHook(operate, world, started.webhookUrl, SECRET)
     return started
@@ -180,6 +183,9 @@ export async function openHouse(given: HouseGiven): Promise<House> {
       await stop()
       environment = { ...environment, ...changed }
       running = await start(environment)
+    },
+    setClockAhead(ms) {
+      aheadMs = ms
     },
     kill,
     async start() {

@@ -8,10 +8,11 @@ import type { ChildRun } from './running.ts'
 
 const input = createInterface({ input: process.stdin })
 const [line] = await once(input, 'line')
-const { sandbox, ...run } = JSON.parse(String(line)) as ChildRun
+const { sandbox, aheadMs, ...run } = JSON.parse(String(line)) as ChildRun
 const program = await startProgram({
   ...run,
   sandbox: createSandbox({ mode: sandbox, allowedHosts: [] }),
+  now: () => new Date(Date.now() + aheadMs),
   log: pino({ level: 'info' }, pino.destination({ dest: 2, sync: true })),
 })
 const { webhookUrl, panelUrl } = program.servers

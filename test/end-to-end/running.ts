@@ -13,8 +13,9 @@ export interface Running {
 }
 
 /** All of what a program is given that can be written down. */
-export type Run = Omit<ProgramGiven, 'sandbox' | 'log'>
-export type ChildRun = Run & { sandbox: 'bubblewrap' | 'off' }
+export type Run = Omit<ProgramGiven, 'sandbox' | 'log' | 'now'>
+/** `aheadMs`: its clock is so much ahead of ours. */
+export type ChildRun = Run & { sandbox: 'bubblewrap' | 'off'; aheadMs: number }
 
 export async function inThisProcess(given: ProgramGiven): Promise<Running> {
   const { servers, stop } = await startProgram(given)

@@ -35,10 +35,10 @@ export function slowly(scenario: Scenario, delayMs: number): Scenario {
  * `node --test` that lasts for long when it first runs and counts its runs beside the checkout: whoever runs it again after a cut
  * gets its answer at once, and the count tells how often it began.
  */
-export const LONG_TEST = 'echo run >> "$HOME/runs"; if [ ! -e "$HOME/waited" ]; then touch "$HOME/waited"; sleep 300; fi; node --test'
+export const LONG_TEST = 'echo run >> "$HOME/runs"; if [ ! -e "$HOME/waited" ]; then touch "$HOME/waited"; sleep 1000; fi; node --test'
 
 export const longFirstTest: Partial<Line> = {
-  answer: { text: 'The failure as it is now.', calls: [{ name: 'shell', input: { command: LONG_TEST, timeoutSeconds: 600 } }] },
+  answer: { text: 'The failure as it is now.', calls: [{ name: 'shell', input: { command: LONG_TEST, timeoutSeconds: 1800 } }] },
 }
 
 /** `node --test` whose n-th run counts itself beside the checkout and waits there for a file `go-<n>`. */
@@ -50,7 +50,7 @@ export const testThatWaits: Partial<Line> = {
         name: 'shell',
         input: {
           command: 'echo run >> "$HOME/runs"; n=$(wc -l < "$HOME/runs"); while [ ! -e "$HOME/go-$n" ]; do sleep 0.1; done; node --test',
-          timeoutSeconds: 600,
+          timeoutSeconds: 1800,
         },
       },
     ],
