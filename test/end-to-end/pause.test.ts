@@ -113,6 +113,11 @@ async function waiting(house: House): Promise<void> {
     house.ledger.db.selectFrom('outbox').select('id').where('state', '=', 'confirmed').executeTakeFirst(),
   )
   await idle(house)
+  // the last answer stands in the ledger before Temporal has heard of it
+  await eventually('its workflow has nothing to do', async () => {
+    const { raw } = await house.client.workflow.getHandle('ticket-1').describe()
+    return !raw.pendingWorkflowTask && (raw.pendingActivities ?? []).length === 0
+  })
 }
 
 const held = async ({ client }: House, workflow: string): Promise<boolean> => (await client.workflow.getHandle(workflow).query(status)).held
