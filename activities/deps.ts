@@ -5,12 +5,14 @@ import type { GithubClient } from '../channels/github/client.ts'
 import type { AgentIdentity } from '../core/routing/trigger.ts'
 import type { Database, Tx } from '../ledger/database.ts'
 import type { Configuration } from '../ledger/revisions.ts'
+import type { ReadDrift } from './read-drift.ts'
 import type { Workspaces } from './workspaces.ts'
 
 export interface Model {
   provider: string
   nameFor(role: 'main' | 'executor'): string
-  languageModel(role: 'main' | 'executor'): LanguageModel
+  /** `fetch` is what it sends with. */
+  languageModel(role: 'main' | 'executor', fetch: typeof globalThis.fetch): LanguageModel
   contextTokens: number
 }
 
@@ -26,6 +28,9 @@ export interface Deps {
   storedTexts: Set<string>
   /** The program's own texts by name, read from `prompts/` at start. */
   builtIn: Readonly<Record<string, string>>
+  readDrift: ReadDrift
+  /** Of everything in the prompt configuration that a model can read (spec K5). */
+  maxConfigBytes: number
   model: Model
   /** Null: GitHub is off. */
   github: Github | null

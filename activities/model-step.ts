@@ -4,24 +4,25 @@
  */
 import { ApplicationFailure } from '@temporalio/activity'
 import { showItem } from '../core/message/items.ts'
-import { type AssembledSection, assemble } from '../core/prompt/assemble.ts'
-import { type Answer, type Call, conversation, type LogEntry, type Message } from '../core/prompt/conversation.ts'
-import { type Offered, offered } from '../core/tool/packages.ts'
-import { findTool, parseInput } from '../core/tool/parse-input.ts'
-import { jsonSchema } from '../core/tool/schema.ts'
+import { type LogEntry, withInputs } from '../core/prompt/conversation.ts'
 import { endAlarm, raiseAlarm } from '../ledger/alarms.ts'
 import { hostOf } from '../ledger/hosts.ts'
+import { storeRecording } from '../ledger/recordings.ts'
 import { closeRequest, firstAsked, openRequest } from '../ledger/requests.ts'
+import type { RequestFacts } from '../ledger/schema.ts'
 import type { OpenCall } from '../ledger/sessions.ts'
 import { markSeen, type StepView, viewStep } from '../ledger/step-view.ts'
-import { commitStep, type NewCall, type Stored, storedStep } from '../ledger/steps.ts'
+import { commitStep, type Stored, storedStep } from '../ledger/steps.ts'
+import { shaOf } from '../ledger/texts.ts'
 import { showBlocked } from '../ledger/tickets.ts'
 import { type Address, QUEUES, type StepResult, workspaceQueue } from '../workflows/protocol.ts'
+import { type Built, buildRequest } from './build-request.ts'
 import type { Deps } from './deps.ts'
 import { settleUncertain } from './effects/settle.ts'
 import { BrokenAnswer, judgeFailure, kindAndStatus } from './model/failure.ts'
-import { type ModelAnswer, type OfferedTool, streamAnswer } from './model/stream.ts'
-import { promptInput } from './prompt-input.ts'
+import { type ModelAnswer, streamAnswer } from './model/stream.ts'
+import { openWire, type Wire } from './model/wire.ts'
+import { type ReadCall, readAnswer } from './read-answer.ts'
 import { type SessionGround, standOnGround } from './session-ground.ts'
 
 export interface Running {
@@ -58,9 +59,9 @@ async function step(deps: Deps, at: Address, running: Running): Promise<StepResu
     const stop = await beforeRequest(deps, view, built)
     if (stop) return stop
 
-    const request = await openRequest(deps.db, at, view.scope, requestRow(deps, view, built), deps.storedTexts)
-    if (request === 'moved') continue // a save, a new Policy or a pause came in between: look again
-    return ask(deps, { at, view, built, request }, running)
+    const opened = await openRequest(deps.db, at, view.scope, requestRow(deps, view, built), deps.storedTexts)
+    if (opened === 'moved') continue // a save, a new Policy or a pause came in between: look again
+    return ask(deps, { at, view, built, request: opened.id, isRecorded: opened.isRecorded }, running)
   }
 }
 
@@ -78,34 +79,30 @@ function answersOwed(log: readonly LogEntry[]): boolean {
   return last !== undefined && last.kind === 'answer' && last.body.calls.length > 0
 }
 
-interface Built {
-  sections: AssembledSection[]
-  system: string
-  messages: Message[]
-  offered: Offered
-  tools: OfferedTool[]
-  inputs: { inbox: number; text: string }[]
-  bytes: number
-}
+type Ready = Built & { inputs: { inbox: number; text: string }[]; facts: RequestFacts }
 
 /** One request takes at most so much of the inbox; the rest comes with the next and its number is told (spec G1, F178). */
 const INPUT_BYTES = 128 * 1024
 
-function build(deps: Deps, view: StepView, ground: SessionGround): Built | { fault: { section: string; message: string } } {
-  const tools = offered(view.role, { github: deps.github !== null, workspace: ground.cwd !== null })
-  const assembled = assemble(promptInput(deps, view, tools, ground.agentsMd, ground.cwd))
-  if ('fault' in assembled) return assembled
+function build(deps: Deps, view: StepView, { agentsMd, cwd }: SessionGround): Ready | { fault: { section: string; message: string } } {
+  const facts = { github: deps.github !== null, cwd, environment: view.ticket === null ? deps.environment : [] }
   const inputs = inputsThatFit(view)
-  const step: LogEntry[] = inputs.map(({ text }, index) => ({
-    seq: view.logSeq + 1 + index,
-    kind: 'input',
-    step: Number.MAX_SAFE_INTEGER,
-    body: { text },
-  }))
-  const messages = conversation([...view.log, ...step])
-  const schemas = tools.tools.map((tool) => ({ name: tool.name, description: tool.description, schema: { ...jsonSchema(tool) } }))
-  const bytes = assembled.bytes + Buffer.byteLength(JSON.stringify(messages)) + Buffer.byteLength(JSON.stringify(schemas))
-  return { sections: assembled.sections, system: assembled.text, messages, offered: tools, tools: schemas, inputs, bytes }
+  const log = withInputs(
+    view.log,
+    inputs.map(({ text }) => text),
+  )
+  const { provider, nameFor } = deps.model
+  const built = buildRequest({
+    view,
+    facts,
+    builtIn: deps.builtIn,
+    readDrift: deps.readDrift,
+    provider,
+    model: nameFor(view.role),
+    agentsMd,
+    log,
+  })
+  return 'fault' in built ? built : { ...built, inputs, facts }
 }
 
 function inputsThatFit({ unread }: StepView): { inbox: number; text: string }[] {
@@ -131,7 +128,7 @@ async function unbuilt(deps: Deps, view: StepView, fault: { section: string; mes
 const BYTES_PER_TOKEN = 4.4
 
 /** Limits that are known before anything is spent. */
-async function beforeRequest(deps: Deps, view: StepView, built: Built): Promise<StepResult | null> {
+async function beforeRequest(deps: Deps, view: StepView, built: Ready): Promise<StepResult | null> {
   const tokens = Math.ceil(built.bytes / BYTES_PER_TOKEN)
   if (tokens > deps.model.contextTokens) {
     await raiseAlarm(
@@ -154,7 +151,7 @@ async function beforeRequest(deps: Deps, view: StepView, built: Built): Promise<
   return null
 }
 
-function requestRow(deps: Deps, view: StepView, built: Built) {
+function requestRow(deps: Deps, view: StepView, built: Ready) {
   return {
     revision: view.configuration.revision,
     policyVersion: view.configuration.policy.version,
@@ -162,6 +159,7 @@ function requestRow(deps: Deps, view: StepView, built: Built) {
     tools: JSON.stringify(built.tools),
     logSeq: view.logSeq,
     inputs: built.inputs,
+    facts: built.facts,
     provider: deps.model.provider,
     model: deps.model.nameFor(view.role),
   }
@@ -170,62 +168,51 @@ function requestRow(deps: Deps, view: StepView, built: Built) {
 interface Asked {
   at: Address
   view: StepView
-  built: Built
+  built: Ready
   request: number
+  isRecorded: boolean
 }
 
 async function ask(deps: Deps, asked: Asked, running: Running): Promise<StepResult> {
   const { view, built, request } = asked
+  const wire = openWire({ keepsAnswer: asked.isRecorded })
   let answer: ModelAnswer
   try {
     answer = await streamAnswer({
-      model: deps.model.languageModel(view.role),
+      model: deps.model.languageModel(view.role, wire.fetch),
       system: built.system,
       messages: built.messages,
       tools: built.tools,
       signal: running.signal,
     })
   } catch (error) {
-    return failed(deps, asked, error, running)
+    return await failed(deps, { ...asked, wireSha: wireSha(wire) }, error, running)
+  } finally {
+    const received = asked.isRecorded ? wire.received() : null
+    if (received) await storeRecording(deps.db, request, received)
   }
   for (const kind of OVER_WHEN_ANSWERED) await endAlarm(deps.db, kind, view.scope)
-  const calls = answer.calls.map((call, position) => readCall(call, `call_${asked.at.step}_${position + 1}`, built.offered))
+  const { said, calls } = readAnswer(answer, asked.at.step, built.offered)
   const invalid = stuckCall(view, calls)
-  if (invalid) return stuck(deps, asked, answer, invalid.fault)
-  const said: Answer = {
-    text: answer.text,
-    ...(answer.reasoning === '' ? {} : { reasoning: answer.reasoning }),
-    calls: calls.map(({ call, said }): Call => ({ id: call, ...said })),
-  }
+  if (invalid) return stuck(deps, { ...asked, wireSha: wireSha(wire) }, answer, invalid.fault)
   const taken = {
     request,
     answer: said,
     calls: calls.map(({ said: _, ...call }) => call),
     finishReason: answer.finishReason,
     usage: answer.usage,
+    wireSha: wireSha(wire),
     inputs: built.inputs,
   }
   return resultOf(deps, asked.at, await commitStep(deps.db, asked.at, view.scope, taken))
 }
 
-type ReadCall = NewCall & { said: { name: string; input: unknown } }
-
-/** A call as it will run, or why it cannot: the model is told by the call's result, and the turn goes on. */
-function readCall(given: ModelAnswer['calls'][number], call: string, { tools }: Offered): ReadCall {
-  if ('unparsed' in given) {
-    const fault = `${given.name}: the arguments are no JSON, so nothing was done: ${JSON.stringify(given.unparsed.slice(0, 200))}. Call it again with one JSON object.`
-    return { call, tool: 'unknown', input: {}, fault, nature: 'read', place: 'ledger', said: { name: given.name, input: {} } }
-  }
-  const input = (given.input ?? {}) as Record<string, unknown>
-  const found = findTool(given.name, tools)
-  if ('refused' in found)
-    return { call, tool: 'unknown', input, fault: found.refused, nature: 'read', place: 'ledger', said: { name: given.name, input } }
-  const parsed = parseInput(found.tool, input)
-  const { name, nature, place } = found.tool
-  if ('refused' in parsed) return { call, tool: name, input, fault: parsed.refused, nature: 'read', place: 'ledger', said: { name, input } }
-  return { call, tool: name, input: parsed.value, fault: null, nature, place, said: { name, input } }
+const wireSha = (wire: Wire): Buffer | null => {
+  const sent = wire.sent()
+  return sent === null ? null : shaOf(sent)
 }
 
+type Sent = Asked & { wireSha: Buffer | null }
 /** The call that cannot run and that the model makes for the third time in a row, whatever else its answers contain. */
 function stuckCall(view: StepView, calls: readonly ReadCall[]): (ReadCall & { fault: string }) | undefined {
   const answers = view.log.filter((entry) => entry.kind === 'answer').slice(-2)
@@ -241,9 +228,9 @@ function stuckCall(view: StepView, calls: readonly ReadCall[]): (ReadCall & { fa
     })
 }
 
-async function stuck(deps: Deps, { view, request }: Asked, answer: ModelAnswer, fault: string): Promise<StepResult> {
+async function stuck(deps: Deps, { view, request, wireSha }: Sent, answer: ModelAnswer, fault: string): Promise<StepResult> {
   const error = `the model made the same invalid call three times in a row: ${fault.split('\n')[0]}`
-  await closeRequest(deps.db, request, { outcome: 'failed', error, finishReason: answer.finishReason, ...answer.usage })
+  await closeRequest(deps.db, request, { outcome: 'failed', error, finishReason: answer.finishReason, wireSha, ...answer.usage })
   await raiseAlarm(deps.db, 'error', view.scope, `${view.session}: ${error}`)
   return { outcome: 'error' }
 }
@@ -255,13 +242,18 @@ const UNKNOWN_TRIES = 5
 /** An outage that lasts longer is told to people, once (spec O1). */
 const PATIENCE_MS = 10 * 60_000
 
-async function failed(deps: Deps, { at, view, request }: Asked, error: unknown, running: Running): Promise<StepResult> {
+async function failed(deps: Deps, { at, view, request, wireSha }: Sent, error: unknown, running: Running): Promise<StepResult> {
   if (running.signal.aborted) {
-    await closeRequest(deps.db, request, { outcome: 'cut off' })
+    await closeRequest(deps.db, request, { outcome: 'cut off', wireSha })
     throw running.signal.reason
   }
   const failure = judgeFailure(error, deps.now())
-  await closeRequest(deps.db, request, { outcome: 'failed', error: failure.message, ...(error instanceof BrokenAnswer ? error.usage : {}) })
+  await closeRequest(deps.db, request, {
+    outcome: 'failed',
+    error: failure.message,
+    wireSha,
+    ...(error instanceof BrokenAnswer ? error.usage : {}),
+  })
   deps.log.warn({ session: view.session, request, failure }, 'a model request failed')
   switch (failure.kind) {
     case 'overflow':

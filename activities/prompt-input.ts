@@ -1,29 +1,36 @@
 /** From what one step sees in the ledger to everything that its prompt is made from (spec C1, C5). */
 
-import type { PromptInput, RepositoryText, TeamSections } from '../core/prompt/section.ts'
-import { DEFAULT_SECTIONS } from '../core/prompt/team.ts'
+import { type ConfigurationDocument, teamSections } from '../core/config/document.ts'
+import { overridesInUse } from '../core/config/drift.ts'
+import type { Variables } from '../core/prompt/registered.ts'
+import type { PromptInput } from '../core/prompt/section.ts'
 import type { Offered } from '../core/tool/packages.ts'
-import type { StepView, TicketView } from '../ledger/step-view.ts'
-import type { Deps } from './deps.ts'
+import type { TicketView } from '../ledger/step-view.ts'
+import type { RequestInput } from './build-request.ts'
 
-export function promptInput(
-  deps: Deps,
-  view: StepView,
-  offered: Offered,
-  agentsMd: RepositoryText | null,
-  cwd: string | null,
-): PromptInput {
+/** The skills that can be loaded: the program's own for the channels that are on, then the team's. */
+export function skillsOf(
+  { builtIn }: Pick<RequestInput, 'builtIn'>,
+  github: boolean,
+  { skills }: ConfigurationDocument,
+): { name: string; description: string }[] {
+  const own = github ? ['github'] : []
+  return [...own.map((name) => ({ name, description: builtIn[`catalogue/${name}`]! })), ...skills]
+}
+
+export function promptInput(input: RequestInput, offered: Offered): PromptInput {
+  const { view, facts, builtIn, readDrift, provider, model, agentsMd } = input
   const { document, policy } = view.configuration
   return {
     role: view.role,
-    builtIn: deps.builtIn,
-    overrides: Object.fromEntries(Object.entries(document.overrides).map(([part, { text }]) => [part, text])),
-    team: { ...DEFAULT_SECTIONS, ...(document.sections as Partial<TeamSections>) },
-    persona: deps.builtIn[`persona/${view.role}`]!,
-    variables: { model: deps.model.nameFor(view.role), provider: deps.model.provider, cwd: cwd ?? undefined },
+    builtIn,
+    overrides: overridesInUse(readDrift(document)),
+    team: teamSections(document.sections),
+    persona: builtIn[`persona/${view.role}`]!,
+    variables: { model, provider, cwd: facts.cwd ?? undefined } satisfies Variables,
     packages: offered.packages,
-    skills: document.skills,
-    environment: view.ticket === null ? deps.environment : ticketEnvironment(view.ticket, cwd),
+    skills: skillsOf(input, facts.github, document),
+    environment: view.ticket === null ? facts.environment : ticketEnvironment(view.ticket, facts.cwd),
     policy,
     agentsMd,
     matched: null,

@@ -3,13 +3,11 @@
  * result: it says why and what would be legal.
  */
 import { gate } from '../core/authority/gate.ts'
-import { ticketScope } from '../core/ticket/scope.ts'
 import type { Nature, Tool } from '../core/tool/tool.ts'
 import { TOOLS } from '../core/tool/tools.ts'
 import { type BegunCall, beginCall, type CallAddress, storeResult } from '../ledger/calls.ts'
-import { type Database, transaction } from '../ledger/database.ts'
+import { transaction } from '../ledger/database.ts'
 import { ticketFacts } from '../ledger/mandates.ts'
-import { wroteDuringPause } from '../ledger/pauses.ts'
 import type { CallOutcome } from '../ledger/schema.ts'
 import type { CallResult } from '../workflows/protocol.ts'
 import type { Deps } from './deps.ts'
@@ -26,6 +24,7 @@ export async function runTool(deps: Deps, at: CallAddress, signal: AbortSignal):
   const answer = fault === null ? await run(definitionOf(tool, role), { deps, at, input, role, ticket, signal }) : { refused: fault }
   // cut off: no result is stored, so the call runs again after the hold, or ends as interrupted if it must not
   signal.throwIfAborted()
+  if ('paused' in answer) return { outcome: 'paused', holds: answer.paused }
   const result: { text: string; outcome: CallOutcome } =
     'text' in answer ? { text: answer.text, outcome: 'done' } : { text: answer.refused, outcome: 'refused' }
   await transaction(deps.db, (tx) => storeResult(tx, at, result))
@@ -38,18 +37,8 @@ async function run(tool: Tool, call: ToolCall): Promise<ToolAnswer> {
     const { mandate, owed } = await ticketFacts(call.deps.db, call.ticket)
     const gated = gate({ ticket: call.ticket, effect: null, repository: null, mandate, owed })
     if ('refused' in gated) return gated
-    const dropped = tool.nature === 'effect' ? await droppedByPause(call.deps.db, call.ticket, call.at) : null
-    if (dropped) return { refused: dropped }
   }
   return RUN[tool.name]!(call)
-}
-
-/** An effect that was decided before a pause is not done after it if people wrote meanwhile: the model reads and decides again (spec I2). */
-async function droppedByPause(db: Database, ticket: number, at: CallAddress): Promise<string | null> {
-  const wrote = await wroteDuringPause(db, ticketScope(ticket), at)
-  if (wrote === 0) return null
-  const messages = wrote === 1 ? 'a message that came' : `${wrote} messages that came`
-  return `Dropped: people paused this Ticket after you decided this, and ${messages} meanwhile ${wrote === 1 ? 'waits' : 'wait'} to be read. Nothing was sent. Read first, then decide again.`
 }
 
 function definitionOf(name: string, role: BegunCall['role']): Tool {

@@ -1,6 +1,6 @@
 /** The barest loop that keeps ids only in its history: two activities a step. */
 import { proxyActivities } from '@temporalio/workflow'
-import type { bareActivities } from './steps.ts'
+import type { bareActivities } from './bare.ts'
 
 const { bareModelStep, bareRunTool } = proxyActivities<ReturnType<typeof bareActivities>>({
   taskQueue: 'bare-activities',

@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { migrate } from '../ledger/migrate.ts'
 import { type EmbeddedPostgres, startPostgres } from '../worker/embedded/postgres.ts'
 import { APP_ROLE, createDatabase, type DatabaseUrls } from '../worker/embedded/postgres-roles.ts'
+import { type EmbeddedTemporal, startTemporal } from '../worker/embedded/temporal.ts'
 
 /** `RUNS=1` is quick and rough. */
 export const RUNS = Number(process.env.RUNS ?? 3)
@@ -40,6 +41,9 @@ export function printTable(title: string, head: readonly string[], rows: readonl
   )
 }
 
+// what must end with this process ends in its exit handlers
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
+
 /** A folder that the user who runs Postgres can pass through; gone with the process. */
 export function scratch(): string {
   const folder = mkdtempSync(join(tmpdir(), 'switchyard-bench-'))
@@ -55,7 +59,7 @@ export interface BenchPostgres extends EmbeddedPostgres {
 
 /** Durable as in production: fsync and synchronous_commit are on. */
 export async function benchPostgres(home: string): Promise<BenchPostgres> {
-  const postgres = await startPostgres({ home, say: note })
+  const postgres = endsWithUs(await startPostgres({ home, say: note }))
   return {
     ...postgres,
     async database(name) {
@@ -66,9 +70,26 @@ export async function benchPostgres(home: string): Promise<BenchPostgres> {
   }
 }
 
+export async function benchTemporal(home: string): Promise<EmbeddedTemporal> {
+  return endsWithUs(await startTemporal({ home, say: note }))
+}
+
+/** Also when the benchmark fails. Both servers end at once at a SIGQUIT. */
+function endsWithUs<Service extends { pid: number; stop(): Promise<void> }>(service: Service): Service {
+  const quit = () => process.kill(service.pid, 'SIGQUIT')
+  process.once('exit', quit)
+  const stop = async () => {
+    await service.stop()
+    process.off('exit', quit)
+  }
+  return { ...service, stop }
+}
+
 export interface Helper {
   ask<Answer>(message: object): Promise<Answer>
   end(): Promise<void>
+  /** SIGKILL. */
+  kill(): Promise<void>
 }
 
 /** Another file of this folder as a process of its own, which answers one message with one message. */
@@ -88,6 +109,11 @@ export async function helper(file: string): Promise<Helper> {
     },
     async end() {
       child.disconnect()
+      await exited
+      process.off('exit', kill)
+    },
+    async kill() {
+      kill()
       await exited
       process.off('exit', kill)
     },

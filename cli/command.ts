@@ -2,7 +2,6 @@
  * `switchyard pause | resume | close | retry`: a person's command is a row first, which holds at once (spec I3, O7); then it is said
  * whether the workflow has heard it, which the dispatcher sees to.
  */
-import { userInfo } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ALL } from '../core/ticket/scope.ts'
 import { type Database, transaction } from '../ledger/database.ts'
@@ -11,6 +10,7 @@ import { type Hold, holdsOver } from '../ledger/story.ts'
 import { withLedger } from './ledger.ts'
 import { parseScope, scopeName, scopeWord } from './scope.ts'
 import { complain, type ExitCode, say } from './terminal.ts'
+import { whoAsks } from './who.ts'
 
 export interface CommandOptions {
   reason: string
@@ -92,15 +92,5 @@ async function isHeard(db: Database, id: number): Promise<boolean> {
     const { deliveredAt } = await db.selectFrom('command').select('deliveredAt').where('id', '=', id).executeTakeFirstOrThrow()
     if (deliveredAt !== null) return true
     if (Date.now() >= until) return false
-  }
-}
-
-/** In a container the user may have a number and no name. */
-function whoAsks(): string {
-  try {
-    return userInfo().username
-  } catch (error) {
-    if ((error as { code?: string }).code !== 'ERR_SYSTEM_ERROR') throw error
-    return `user ${process.getuid?.()}`
   }
 }

@@ -14,13 +14,19 @@ export function shapeOf(program: Command): Shape {
       name: command.name(),
       description: command.description(),
       options: command.options.flatMap(({ long }) => long ?? []),
-      words: command.registeredArguments.flatMap((argument) => argument.argChoices ?? WORDS[argument.name()]?.[command.name()] ?? []),
+      words: [
+        ...command.commands.map((below) => below.name()),
+        ...command.registeredArguments.flatMap((argument) => argument.argChoices ?? WORDS[argument.name()]?.[command.name()] ?? []),
+      ],
     })),
   }
 }
 
 const WORDS_OF_SCOPE: Readonly<Record<string, string[]>> = { pause: ['main', 'all'], resume: ['main', 'all'], retry: ['main'] }
-const WORDS: Readonly<Record<string, Readonly<Record<string, string[]>>>> = { scope: WORDS_OF_SCOPE, session: { log: ['main'] } }
+const WORDS: Readonly<Record<string, Readonly<Record<string, string[]>>>> = {
+  scope: WORDS_OF_SCOPE,
+  session: { log: ['main'], requests: ['main'], replay: ['main'] },
+}
 
 export function completionFor(shell: 'bash' | 'zsh' | 'fish', shape: Shape): string {
   switch (shell) {

@@ -27,6 +27,10 @@ export function aligned(rows: readonly (readonly Cell[])[], style: Style, indent
   })
 }
 
+/** Line by line, with its tabs: what is shown can be compared and copied, and cannot steer the terminal. */
+export const shownLines = (text: string): string[] => text.split(/\r?\n/).map((line) => line.split('\t').map(harmless).join('\t'))
+export const shownText = (text: string): string => shownLines(text).join('\n')
+
 /** `12 s`, `5 min`, `3 h`, `2 d`: the largest unit that fits at least once. */
 export function ago(since: Date, now: Date): string {
   const seconds = Math.max(0, Math.floor((now.getTime() - since.getTime()) / 1000))

@@ -1,40 +1,24 @@
 /** `switchyard log <session>`: every word that a Session read and said, in order and whole (spec M7). `T-7` is its newest Session. */
-import { MAIN, ticketOf } from '../core/ticket/scope.ts'
-import type { Database } from '../ledger/database.ts'
-import { type SessionLog, sessionLog, sessionsOf } from '../ledger/story.ts'
+import { type SessionLog, sessionLog } from '../ledger/story.ts'
 import { withLedger } from './ledger.ts'
 import { clockOf, dayOf } from './lines.ts'
 import { harmless, painted, type Style } from './live/style.ts'
-import { parseScope } from './scope.ts'
+import { findSession } from './session.ts'
 import { complain, type ExitCode, outputStyle, say, sayJson } from './terminal.ts'
+import { type Said, saidLines } from './words.ts'
 
 export function log(written: string, { json = false }: { json?: boolean }): Promise<ExitCode> {
   return withLedger(async (db) => {
-    const found = await find(db, written)
+    const found = await findSession(db, written)
     if ('refused' in found) {
       complain(found.refused)
       return 1
     }
-    if (json) sayJson(found)
-    else say(renderLog(found, outputStyle()))
+    const whole = (await sessionLog(db, found.session))! // rows are never deleted
+    if (json) sayJson(whole)
+    else say(renderLog(whole, outputStyle()))
     return 0
   })
-}
-
-async function find(db: Database, written: string): Promise<SessionLog | { refused: string }> {
-  const word = written.trim().toLowerCase()
-  const exact = await sessionLog(db, word)
-  if (exact) return exact
-  const parsed = parseScope(/^t(\d+)-\d+$/.exec(word)?.[1] ?? (/^main-\d+$/.test(word) ? MAIN : word))
-  if ('refused' in parsed || parsed.scope === 'all') {
-    return { refused: `"${written}" names no Session: a Session (t7-1, main-1), a Ticket for its newest one (T-7), or main` }
-  }
-  const ticket = ticketOf(parsed.scope)
-  const known = await sessionsOf(db, ticket)
-  const newest = known.at(-1)
-  if (newest === undefined) return { refused: `there is no Ticket T-${ticket}. Those there are: switchyard status` }
-  const isScope = 'scope' in parseScope(word)
-  return (isScope && (await sessionLog(db, newest))) || { refused: `there is no Session ${written}. Those there are: ${known.join(', ')}` }
 }
 
 export function renderLog({ session, role, ticket, opened, ended, entries }: SessionLog, style: Style): string {
@@ -52,24 +36,6 @@ function headOf({ seq, kind, step, call, tool, at }: SessionLog['entries'][numbe
   return `── ${[seq, kind, `step ${step}`, ...whose.map(harmless), `${dayOf(at)} ${clockOf(at)}`].join(' · ')}`
 }
 
-/** As it is stored (core/prompt/conversation.ts): a text, and of an answer also the thinking and the calls. */
-interface Body {
-  text: string
-  reasoning?: string
-  calls?: { id: string; name: string; input: unknown }[]
-}
-
-function wordsOf({ body }: SessionLog['entries'][number]): string[] {
-  if (body === null) return ['[removed from the record]']
-  const { text, reasoning, calls = [] } = body as Body
-  return [
-    ...(reasoning ? ['(thinking)', ...linesOf(reasoning), '(end of thinking)'] : []),
-    ...(text === '' ? [] : linesOf(text)),
-    ...calls.flatMap(({ id, name, input }) => [harmless(`→ ${name} · ${id}`), ...linesOf(JSON.stringify(input, null, 2))]),
-  ]
-}
-
-/** Line by line, with its tabs: what is shown can be compared and copied, and cannot steer the terminal. */
-function linesOf(text: string): string[] {
-  return text.split(/\r?\n/).map((line) => line.split('\t').map(harmless).join('\t'))
-}
+/** As it is stored: core/prompt/conversation.ts. */
+const wordsOf = ({ body }: SessionLog['entries'][number]): string[] =>
+  body === null ? ['[removed from the record]'] : saidLines(body as Said)

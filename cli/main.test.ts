@@ -59,7 +59,23 @@ describe('usage', () => {
   test('help names every command, needs nothing, and ends with 0', async () => {
     const { code, out } = await switchyard(['--help'], { DATABASE_URL: 'not even an address' })
     expect(code).toBe(0)
-    const commands = ['start', 'status', 'pause', 'resume', 'close', 'retry', 'log', 'alarms', 'migrate', 'doctor', 'completion']
+    const commands = [
+      'start',
+      'status',
+      'pause',
+      'resume',
+      'close',
+      'retry',
+      'log',
+      'requests',
+      'request',
+      'record',
+      'replay',
+      'alarms',
+      'migrate',
+      'doctor',
+      'completion',
+    ]
     for (const name of commands) expect(out).toMatch(new RegExp(`^  ${name}\\b`, 'm'))
   })
 

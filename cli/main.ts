@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import { Argument, Command, CommanderError } from 'commander'
 import type { CommandKind } from '../ledger/pauses.ts'
 import type { Part } from '../worker/program.ts'
+import { addConfig, addPolicy } from './config/commands.ts'
 import { complain, type ExitCode } from './terminal.ts'
 
 const COMMANDS: readonly [kind: CommandKind, description: string, argument: '<scope>' | '<ticket>'][] = [
@@ -101,11 +102,54 @@ function build(ended: (code: number) => void): Command {
     .action(run(async (session: string, options: { json?: boolean }) => (await import('./log.ts')).log(session, options)))
 
   program
+    .command('requests')
+    .description('the requests of a Session to its model: what each cost and what of the one before it kept')
+    .argument('<session>', 't7-1 or main-1; T-7 or main for the newest one')
+    .option('--json', 'as one JSON document')
+    .action(run(async (session: string, options: { json?: boolean }) => (await import('./requests.ts')).requests(session, options)))
+
+  program
+    .command('request')
+    .description('what one request sent to the model, rebuilt from the ledger')
+    .argument('<id>', 'its number, as switchyard requests lists it')
+    .option('--json', 'as one JSON document')
+    .option('--wire', 'nothing but the HTTP body that went to the provider')
+    .action(run(async (id: string, options: { json?: boolean; wire?: boolean }) => (await import('./request.ts')).request(id, options)))
+
+  program
+    .command('record')
+    .description('whether the answers of the model are recorded, so that Sessions can be replayed')
+    .addArgument(new Argument('<what>').choices(['on', 'off', 'status']))
+    .option('--reason <text>', 'why, for everybody who looks', 'asked by CLI')
+    .option('--as <name>', 'who asks (default: your user name)')
+    .action(
+      run(async (what: 'on' | 'off' | 'status', options: { reason: string; as?: string }) =>
+        (await import('./record.ts')).record(what, options),
+      ),
+    )
+
+  program
+    .command('replay')
+    .description('play a recorded Session against the program and the prompts of today, without a key')
+    .argument('<session>', 't7-1 or main-1; T-7 or main for the newest one')
+    .option('--turn <number>', 'show only this turn')
+    .option('--step <number>', 'show only this step')
+    .option('--json', 'as one JSON document')
+    .action(
+      run(async (session: string, options: { turn?: string; step?: string; json?: boolean }) =>
+        (await import('./replay.ts')).replay(session, options),
+      ),
+    )
+
+  program
     .command('alarms')
     .description('what cannot go on by itself')
     .option('--all', 'also what is over')
     .option('--json', 'as one JSON document')
     .action(run(async (options: { all?: boolean; json?: boolean }) => (await import('./alarms.ts')).alarms(options)))
+
+  addConfig(program, run)
+  addPolicy(program, run)
 
   program
     .command('migrate')

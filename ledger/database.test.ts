@@ -3,15 +3,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { expect, inject, onTestFinished, test, vi } from 'vitest'
 import { isOutage } from '../activities/outage.ts'
-import { type Gate, openGate, through } from '../test/gate.ts'
+import { type Gate, gateBefore, through } from '../test/gate.ts'
 import { type Connected, connect, transaction } from './database.ts'
 
 vi.setConfig({ testTimeout: 30_000 })
 
 async function hanging({ size = 2 } = {}): Promise<Connected & { gate: Gate }> {
   const { appUrl } = inject('postgres')
-  const { hostname: host, port } = new URL(appUrl)
-  const gate = await openGate({ host, port: Number(port) })
+  const gate = await gateBefore(appUrl)
   const ledger = connect(through(gate, appUrl), { size, onLost: () => undefined, patience: { connectMs: 400, silentMs: 600 } })
   onTestFinished(async () => {
     gate.open()
@@ -38,7 +37,7 @@ test('a connection that breaks under a transaction is an error of that transacti
 test('a query that a hanging Postgres does not answer is an error in bounded time; when it answers again, so does the pool', async () => {
   const ledger = await hanging()
   expect(await one(ledger)).toBe(1)
-  ledger.gate.shut()
+  ledger.gate.hang()
   await expect(one(ledger)).rejects.toThrow(/^Connection terminated: Postgres said nothing for 600 ms$/)
   await expect(one(ledger)).rejects.toThrow(/timeout/) // and no new connection comes about
   ledger.gate.open()
@@ -49,7 +48,7 @@ test('a transaction that a hanging Postgres leaves in the middle ends in bounded
   const ledger = await hanging()
   const stuck = transaction(ledger.db, async (tx) => {
     await sql`select 1`.execute(tx)
-    ledger.gate.shut()
+    ledger.gate.hang()
     await sql`select 2`.execute(tx)
   })
   await expect(stuck).rejects.toSatisfy(isOutage)
@@ -57,7 +56,7 @@ test('a transaction that a hanging Postgres leaves in the middle ends in bounded
 
 test('many that wait for a hanging Postgres all hear of it, and none is left waiting', async () => {
   const ledger = await hanging()
-  ledger.gate.shut()
+  ledger.gate.hang()
   const ends = await Promise.allSettled(Array.from({ length: 20 }, () => one(ledger)))
   expect(ends.filter(({ status }) => status === 'fulfilled')).toEqual([])
   expect(ends.flatMap((end) => (end.status === 'rejected' ? [end.reason] : [])).every(isOutage)).toBe(true)

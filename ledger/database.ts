@@ -74,10 +74,11 @@ export async function transaction<Result>(
   db: Database,
   work: (tx: Tx) => Promise<Result>,
   isolation: 'read committed' | 'repeatable read' = 'read committed',
+  access: 'read write' | 'read only' = 'read write',
 ): Promise<Result> {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await db.transaction().setIsolationLevel(isolation).execute(work)
+      return await db.transaction().setIsolationLevel(isolation).setAccessMode(access).execute(work)
     } catch (error) {
       if (attempt === 10 || !LOST_RACE.has((error as { code?: string }).code ?? '')) throw error
     }

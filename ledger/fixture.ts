@@ -14,6 +14,7 @@ import type { StepAddress } from './session-log.ts'
 import { viewStep } from './step-view.ts'
 import type { NewCall, TakenAnswer } from './steps.ts'
 import { startTicket } from './tickets.ts'
+import { type Documents, headVersion, readVersion, saveVersion, type VersionKind } from './versions.ts'
 
 export interface TestLedger extends Connected {
   /** As the owner of the tables: what only a migration or a purge may do, and clocks turned back. */
@@ -182,7 +183,8 @@ export const look = (db: Database, at: StepAddress) => viewStep(db, at, readConf
 export async function open(db: Database, at: StepAddress): Promise<{ request: number | 'moved'; inputs: TakenAnswer['inputs'] }> {
   const view = await look(db, at)
   const inputs = view.unread.map(({ id, kind }) => ({ inbox: id, text: `${kind} ${id}` }))
-  return { request: await openRequest(db, at, view.scope, newRequest(view, inputs), new Set()), inputs }
+  const opened = await openRequest(db, at, view.scope, newRequest(view, inputs), new Set())
+  return { request: opened === 'moved' ? opened : opened.id, inputs }
 }
 
 export const newRequest = (
@@ -195,6 +197,7 @@ export const newRequest = (
   tools: '[]',
   logSeq,
   inputs,
+  facts: { github: true, cwd: null, environment: [] },
   provider: 'scripted',
   model: 'scripted',
 })
@@ -205,6 +208,7 @@ export const answered = (request: number, inputs: TakenAnswer['inputs'], text = 
   calls,
   finishReason: calls.length > 0 ? 'tool-calls' : 'stop',
   usage: { inputTokens: 100, cachedTokens: null, outputTokens: 10 },
+  wireSha: null,
   inputs,
 })
 
@@ -228,31 +232,11 @@ export const logOf = async (db: Database, session: string) =>
     body: JSON.parse(row.body!),
   }))
 
-/** The next revision or Policy version, the same document again; saving comes with the panel. Returns its number. */
-export async function saveAgain(owner: Database, what: 'revision' | 'policy'): Promise<number> {
-  const common = { origin: 'panel' as const, actor: 'lin', note: null, restored: null }
-  if (what === 'revision') {
-    const { revision: head, document } = await owner
-      .selectFrom('promptRevision')
-      .select(['revision', 'document'])
-      .orderBy('revision', 'desc')
-      .limit(1)
-      .executeTakeFirstOrThrow()
-    await owner
-      .insertInto('promptRevision')
-      .values({ ...common, revision: head + 1, predecessor: head, document })
-      .execute()
-    return head + 1
-  }
-  const { version: head, document } = await owner
-    .selectFrom('policyVersion')
-    .select(['version', 'document'])
-    .orderBy('version', 'desc')
-    .limit(1)
-    .executeTakeFirstOrThrow()
-  await owner
-    .insertInto('policyVersion')
-    .values({ ...common, version: head + 1, predecessor: head, document })
-    .execute()
-  return head + 1
+/** A person saves this document on the newest version, or the same one again. Returns its number. */
+export async function save<Kind extends VersionKind>(db: Database, kind: Kind, document?: Documents[Kind]): Promise<number> {
+  const { number: base } = await headVersion(db, kind)
+  const next = document ?? (await readVersion(db, kind, base))!.document
+  const saved = await saveVersion(db, kind, { base, document: next, origin: 'cli', actor: 'lin', note: null })
+  if ('head' in saved) throw new Error(`somebody else saved ${kind}`)
+  return saved.number
 }

@@ -5,6 +5,7 @@ import { type Database, transaction } from './database.ts'
 import { answered, delivered, newCall, open, openLedger, started, type TestLedger } from './fixture.ts'
 import { intend } from './outbox.ts'
 import { recordCommand } from './pauses.ts'
+import { storeRecording } from './recordings.ts'
 import { commitStep } from './steps.ts'
 
 /** Every guarded table with a change of its rows that nobody may make. */
@@ -17,6 +18,7 @@ const GUARDED = {
   mandate: "effects = '{merge}'",
   session_log: "body = 'another'",
   request: 'revision = revision, log_seq = log_seq + 1',
+  recording: 'status = 500',
   step: "outcome = 'closed'",
   tool_call: "tool = 'shell'",
   instruction_file: 'bytes = bytes + 1',
@@ -40,6 +42,7 @@ beforeAll(async () => {
   const at = { session, step: 1 }
   const { request, inputs } = await open(db, at)
   await commitStep(db, at, `ticket-${ticket}`, answered(request as number, inputs, 'words', [newCall('call_1'), newCall('call_2')]))
+  await storeRecording(db, request as number, { status: 200, contentType: 'text/event-stream', body: 'data: words' })
   await beginCall(db, { ...at, call: 'call_1' })
   await transaction(db, (tx) => storeResult(tx, { ...at, call: 'call_1' }, { text: 'a result', outcome: 'done' }))
   await intend(db, { key: 'k', kind: 'comment', ticket, ...at, call: 'call_1', thread: null, payload: {}, body: 'words' })
@@ -148,7 +151,7 @@ test('[K1] a text stands under its own hash or not at all', async () => {
   expect(await codeOf(ledger.db, "insert into text (sha, body, bytes) values (sha256('b'), 'b', 1)")).toBe('it was done')
 })
 
-const WITH_BODY = ['delivery', 'trigger', 'session_log', 'inbox', 'report', 'outbox', 'text'] as const
+const WITH_BODY = ['delivery', 'trigger', 'session_log', 'inbox', 'report', 'outbox', 'text', 'recording'] as const
 
 test.each(WITH_BODY)('[O6] the app cannot purge %s, whatever it says', async (table) => {
   expect(await purging(ledger.db, `update ${table} set body = null, purged_at = now() where body is not null`)).toBe(REFUSED)

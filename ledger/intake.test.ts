@@ -192,18 +192,34 @@ test('[P5] of several states of one check only the newest waits for the Ticket',
   expect(facts).toMatchObject([{ dropped: expect.stringContaining('superseded') }, { trigger, dropped: null }])
 })
 
-test('[P2, N5] a member who says "stop" in an owned Thread pauses the Ticket; an outsider does not', async () => {
+test('[F193, P2, N5] a member who says "stop" in an owned Thread pauses the Ticket and it is no work; an outsider does not', async () => {
   const { ticket } = await started(ledger.db, 85)
   const bare = { number: 85, text: 'stop', addressesAgent: false, mentionsAgent: false }
-  await hear(ledger.db, { ...bare, member: false, author: 'eve' })
+  const { trigger: outsiders } = await hear(ledger.db, { ...bare, member: false, author: 'eve' })
   expect(await ledger.db.selectFrom('pause').select('held').where('scope', '=', `ticket-${ticket}`).executeTakeFirst()).toEqual({
     held: false,
   })
-  await hear(ledger.db, bare)
+  const { decision } = await hear(ledger.db, bare)
+  expect(decision.rule).toBe('P2')
   expect(await ledger.db.selectFrom('pause').select(['held', 'actor']).where('scope', '=', `ticket-${ticket}`).executeTakeFirst()).toEqual({
     held: true,
     actor: 'lin',
   })
+  const messages = (await inboxOf(`ticket-${ticket}`)).filter(({ kind }) => kind === 'message')
+  expect(messages.map(({ trigger }) => trigger)).toEqual([outsiders])
+})
+
+test('[F194, N5, G1] "停一下" in a followed Thread pauses its Ticket; "the stop-word list is wrong" of another member is a follow-up', async () => {
+  const { ticket } = await started(ledger.db, 86)
+  const said = { number: 86, addressesAgent: false, mentionsAgent: false }
+  const first = await hear(ledger.db, { ...said, text: '停一下' })
+  const second = await hear(ledger.db, { ...said, author: 'mara', text: 'the stop-word list is wrong' })
+  expect([first.decision.rule, second.decision.rule]).toEqual(['P2', 'P4'])
+  const scope = `ticket-${ticket}`
+  const pause = await ledger.db.selectFrom('pause').select(['held', 'generation', 'actor']).where('scope', '=', scope).executeTakeFirst()
+  expect(pause).toEqual({ held: true, generation: 1, actor: 'lin' })
+  const claims = await ledger.db.selectFrom('claim').select(['trigger', 'state']).where('ticket', '=', ticket).orderBy('trigger').execute()
+  expect(claims.filter(({ state }) => state === 'pending')).toEqual([{ trigger: second.trigger, state: 'pending' }])
 })
 
 test('[R2, G2] a Ticket that closes while messages arrive loses none: each is claimed, or a candidate', async () => {

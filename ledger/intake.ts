@@ -201,7 +201,8 @@ async function give(tx: Tx, at: Given, decision: Decision): Promise<void> {
     case 'dropped':
       return
     case 'ignored':
-      if (decision.tellAuthor && at.tellOutsiders && at.trigger.author.kind === 'user')
+      // whose words somebody else changed has asked for nothing
+      if (decision.tellAuthor && at.tellOutsiders && at.trigger.author.kind === 'user' && at.trigger.facts.editor === undefined)
         await tellOutsider(tx, at.thread, at.trigger.place.repository.fullName)
       return
     case 'command': {

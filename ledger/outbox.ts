@@ -3,8 +3,10 @@
  * crash that it may have happened, and keeps what it brought, so that the same call finds its result and another one is refused.
  */
 import { sql } from 'kysely'
+import { type Mark, sessionScope } from '../core/ticket/scope.ts'
 import { endAlarm, raiseAlarm } from './alarms.ts'
 import { type Database, type Tx, transaction } from './database.ts'
+import { holdsOn, wroteDuringPause } from './pauses.ts'
 import type { OutboxState } from './schema.ts'
 
 interface EffectToWrite {
@@ -31,6 +33,9 @@ export interface EffectRow {
   key: string
   kind: string
   ticket: number | null
+  /** Null: the host's own words. */
+  session: string | null
+  step: number | null
   thread: number | null
   payload: Record<string, unknown>
   body: string | null
@@ -74,18 +79,32 @@ export function intend(db: Database, { payload, ...effect }: NewEffect): Promise
 }
 
 /**
- * Before the request leaves: from here on it may have happened. False: another attempt sent it meanwhile, so this one must not; what
- * became of that one is looked up first.
+ * `sent`: the request may leave. `another`: another attempt sent it meanwhile, so this one must not; what became of that one is
+ * looked up first. Or people hold it back: they pause now; or they wrote so many messages during a pause since it was decided, and
+ * it is dropped.
  */
-export async function markSent(db: Database, id: number): Promise<boolean> {
-  const marked = await db
-    .updateTable('outbox')
-    .set({ state: 'sent', sentAt: sql<Date>`now()`, tries: sql<number>`tries + 1` })
-    .where('id', '=', id)
-    .where('state', 'in', ['intent', 'failed'])
-    .returning('id')
-    .executeTakeFirst()
-  return marked !== undefined
+export type Leave = 'sent' | 'another' | { paused: Mark[] } | { dropped: true; wrote: number }
+
+/**
+ * Before the request leaves: from here on it may have happened. It may be long ago that its call began, so the holds are looked at
+ * here, and shared until the row stands: a pause waits for it or is seen by it (spec I2). The host's own words are held by nobody.
+ */
+export function markSent(
+  db: Database,
+  { id, ticket, session, step }: Pick<EffectRow, 'id' | 'ticket' | 'session' | 'step'>,
+): Promise<Leave> {
+  return transaction(db, async (tx): Promise<Leave> => {
+    const may = tx.updateTable('outbox').where('id', '=', id).where('state', 'in', ['intent', 'failed', 'dropped']).returning('id')
+    if (session !== null && step !== null) {
+      const scope = sessionScope(ticket)
+      const paused = await holdsOn(tx, scope, { share: true })
+      if (paused.length > 0) return { paused }
+      const wrote = await wroteDuringPause(tx, scope, { session, step })
+      if (wrote > 0) return (await may.set({ state: 'dropped' }).executeTakeFirst()) ? { dropped: true, wrote } : 'another'
+    }
+    const sent = await may.set({ state: 'sent', sentAt: sql<Date>`now()`, tries: sql<number>`tries + 1` }).executeTakeFirst()
+    return sent ? 'sent' : 'another'
+  })
 }
 
 export type Settlement =

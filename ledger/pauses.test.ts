@@ -143,7 +143,7 @@ test('[I2] after a pause no request is written down, after the resume it is', as
   expect(await openRequest(ledger.db, at, view.scope, newRequest(view, []), new Set())).toBe('moved')
   expect((await look(ledger.db, at)).holds).toMatchObject([{ scope: `ticket-${ticket}` }])
   await command({ kind: 'resume', scope: view.scope })
-  expect(await openRequest(ledger.db, at, view.scope, newRequest(view, []), new Set())).toEqual(expect.any(Number))
+  expect(await openRequest(ledger.db, at, view.scope, newRequest(view, []), new Set())).toMatchObject({ id: expect.any(Number) })
 })
 
 /**

@@ -93,14 +93,28 @@ export async function recordCommand(tx: Tx, given: NewCommand): Promise<Recorded
   }
 }
 
-/** How many messages came during or after a pause that began since a step was decided, and wait unread (spec I2). */
-export async function wroteDuringPause(db: Database, scope: string, { session, step }: { session: string; step: number }): Promise<number> {
+/**
+ * How many messages came since a pause began that a step's decision did not know of, and wait unread (spec I2). No request is written
+ * while people hold, so such a pause is one that was not lifted yet when the step was asked for.
+ */
+export async function wroteDuringPause(
+  db: Database | Tx,
+  scope: string,
+  { session, step }: { session: string; step: number },
+): Promise<number> {
   const { rows } = await sql<{ wrote: number }>`
     select count(*) as wrote from inbox
     where address = ${scope} and session is null and dropped is null and kind in ('message', 'information', 'answer', 'note')
       and created_at >= (
-        select min(created_at) from command
-        where kind = 'pause' and scope in (${scope}, ${ALL}) and created_at > (select at from step where session = ${session} and step = ${step})
+        select min(pause.created_at) from command pause
+        where pause.kind = 'pause' and pause.scope in (${scope}, ${ALL}) and not exists (
+          select from command resume
+          where resume.kind = 'resume' and resume.scope = pause.scope and resume.generation = pause.generation + 1
+            and resume.created_at <= (
+              select request.opened_at from step join request on request.id = step.request
+              where step.session = ${session} and step.step = ${step}
+            )
+        )
       )`.execute(db)
   return Number(rows[0]?.wrote ?? 0)
 }

@@ -1,7 +1,7 @@
 /** Repositories, Threads and accounts: rows made when they are first met, found again by stable ids (spec Q2). */
+import type { Permission } from '../core/authority/permission.ts'
 import type { Author, Place, RepositoryFacts, Source } from '../core/routing/trigger.ts'
 import type { Database, Tx } from './database.ts'
-import type { Permission } from './schema.ts'
 
 /** Written only if something about it is new: a hot row is not locked by every delivery. Call it outside the deciding transaction. */
 export async function repositoryRow(
@@ -18,6 +18,12 @@ export async function repositoryRow(
     .returning('id')
     .executeTakeFirstOrThrow()
   return row.id
+}
+
+/** Repositories of which the ledger has heard, by their names of then. */
+export async function heardRepositories(db: Database, source: Source): Promise<string[]> {
+  const rows = await db.selectFrom('repository').select('fullName').where('source', '=', source).orderBy('id').execute()
+  return rows.map(({ fullName }) => fullName)
 }
 
 /** Null for a deleted account or a missing sender: nobody, without authority. Call it outside the deciding transaction. */
@@ -77,6 +83,3 @@ export async function learnPermission(
     .onConflict((on) => on.columns(['account', 'repository']).doUpdateSet({ permission, askedAt }))
     .execute()
 }
-
-/** A member has write permission (spec Q1). */
-export const mayWrite = (permission: Permission): boolean => permission === 'admin' || permission === 'maintain' || permission === 'write'

@@ -2,6 +2,8 @@
 import { sql } from 'kysely'
 import { type Database, type Tx, transaction } from './database.ts'
 import { holdsOn } from './pauses.ts'
+import { RECORDING_STATE } from './recordings.ts'
+import type { RequestFacts } from './schema.ts'
 import type { StepAddress } from './session-log.ts'
 import { storable, storeTexts } from './texts.ts'
 
@@ -13,8 +15,15 @@ export interface NewRequest {
   tools: string
   logSeq: number
   inputs: { inbox: number; text: string }[]
+  facts: RequestFacts
   provider: string
   model: string
+}
+
+export interface OpenedRequest {
+  id: number
+  /** People have recording on (spec D9). */
+  isRecorded: boolean
 }
 
 /**
@@ -27,7 +36,7 @@ export async function openRequest(
   scope: string,
   request: NewRequest,
   known: Set<string>,
-): Promise<number | 'moved'> {
+): Promise<OpenedRequest | 'moved'> {
   return transaction(db, async (tx) => {
     if ((await holdsOn(tx, scope, { share: true })).length > 0) return 'moved'
     const texts = [...request.sections.map(({ text }) => text), request.tools, ...request.inputs.map(({ text }) => text)]
@@ -35,16 +44,16 @@ export async function openRequest(
     const tools = shas[request.sections.length]!
     const inputs = request.inputs.map(({ inbox }, index) => ({ inbox, sha: shas[request.sections.length + 1 + index]! }))
     const sections = request.sections.map(({ name, sha, bytes }) => ({ name, sha, bytes }))
-    const row = await sql<{ id: number }>`
-      insert into request (session, step, revision, policy_version, sections, tools, log_seq, inputs, provider, model)
+    const row = await sql<OpenedRequest>`
+      insert into request (session, step, revision, policy_version, sections, tools, log_seq, inputs, facts, provider, model)
       select ${at.session}, ${at.step}, ${request.revision}, ${request.policyVersion}, ${JSON.stringify(sections)}, ${Buffer.from(tools, 'hex')},
-        ${request.logSeq}, ${JSON.stringify(inputs)}, ${request.provider}, ${request.model}
+        ${request.logSeq}, ${JSON.stringify(inputs)}, ${JSON.stringify(request.facts)}, ${request.provider}, ${request.model}
       where (select max(revision) from prompt_revision) = ${request.revision} and (select max(version) from policy_version) = ${request.policyVersion}
-      returning id`.execute(tx)
-    const id = row.rows[0]?.id
-    if (id === undefined) return 'moved'
+      returning id, ${RECORDING_STATE} as "isRecorded"`.execute(tx)
+    const [opened] = row.rows
+    if (!opened) return 'moved'
     for (const sha of shas) known.add(sha)
-    return id
+    return opened
   })
 }
 
@@ -69,7 +78,12 @@ export interface Usage {
 export async function closeRequest(
   db: Database | Tx,
   id: number,
-  end: { outcome: 'answered' | 'outrun' | 'failed' | 'cut off'; error?: string; finishReason?: string } & Partial<Usage>,
+  end: {
+    outcome: 'answered' | 'outrun' | 'failed' | 'cut off'
+    error?: string
+    finishReason?: string
+    wireSha?: Buffer | null
+  } & Partial<Usage>,
 ): Promise<void> {
   const closed = await db
     .updateTable('request')

@@ -1,18 +1,10 @@
 /** The newest prompt configuration and Policy: two indexed rows in one round trip, read before every model request (spec C3). */
 import { sql } from 'kysely'
+import type { ConfigurationDocument } from '../core/config/document.ts'
+import type { PolicyDocument } from '../core/policy/policy.ts'
 import type { Database, Tx } from './database.ts'
 import { readText } from './texts.ts'
 
-/** As the first migration wrote it; the strict schema comes with the save. */
-export interface ConfigurationDocument {
-  sections: Record<string, unknown>
-  skills: { name: string; description: string; body: string }[]
-  overrides: Record<string, { text: string; base: string }>
-}
-export interface PolicyDocument {
-  mode: 'explicit' | 'confirm' | 'automatic'
-  rules: { id: string; name: string; instruction: string; enabled: boolean }[]
-}
 export interface Configuration {
   revision: number
   document: ConfigurationDocument

@@ -1,13 +1,13 @@
 /** The tables as TypeScript sees them (columns in camelCase; the SQL is in `migrations/`, with the reasons). */
+
 import type { ColumnType, Generated, JSONColumnType } from 'kysely'
 import type { Effect } from '../core/authority/gate.ts'
+import type { Permission } from '../core/authority/permission.ts'
 import type { Reference, Source } from '../core/routing/trigger.ts'
 
 type Made<T> = ColumnType<T, T | undefined, T>
 type Json<T> = JSONColumnType<T & object, string, string>
 type Sha = Buffer
-
-export type Permission = 'admin' | 'maintain' | 'write' | 'triage' | 'read' | 'none'
 
 export type TicketState = 'queued' | 'working' | 'waiting' | 'blocked' | 'closed'
 export type InboxKind =
@@ -23,10 +23,19 @@ export type InboxKind =
   | 'job'
   | 'reminder'
   | 'handoff'
-export type OutboxState = 'intent' | 'sent' | 'confirmed' | 'uncertain' | 'failed'
+export type OutboxState = 'intent' | 'sent' | 'confirmed' | 'uncertain' | 'failed' | 'dropped'
 export type CallOutcome = 'done' | 'refused' | 'failed' | 'interrupted'
 /** Who authorised a Ticket, and how (spec F4). */
 export type Basis = { kind: 'explicit'; requester: string; trigger: number }
+
+/** What a prompt was made from beside texts and log: facts of the deployment and of the Session. */
+export interface RequestFacts {
+  github: boolean
+  /** The checkout's folder as commands see it. */
+  cwd: string | null
+  /** Deployment values that the main Session reads, in order. */
+  environment: readonly { name: string; value: string }[]
+}
 
 export interface Ledger {
   text: { sha: Sha; body: string | null; bytes: number; purgedAt: Date | null }
@@ -38,6 +47,7 @@ export interface Ledger {
     actor: string
     note: string | null
     restored: number | null
+    basis: number | null
     document: Sha
   }
   policyVersion: {
@@ -48,6 +58,7 @@ export interface Ledger {
     actor: string
     note: string | null
     restored: number | null
+    basis: number | null
     document: Sha
   }
   delivery: {
@@ -210,6 +221,7 @@ export interface Ledger {
     tools: Sha
     logSeq: number
     inputs: Json<{ inbox: number; sha: string }[]>
+    facts: Json<RequestFacts>
     provider: string
     model: string
     openedAt: Generated<Date>
@@ -220,6 +232,16 @@ export interface Ledger {
     inputTokens: number | null
     cachedTokens: number | null
     outputTokens: number | null
+    wireSha: Sha | null
+  }
+  recording: {
+    request: number
+    status: number
+    contentType: string
+    body: string | null
+    sha: Sha
+    purgedAt: Date | null
+    at: Generated<Date>
   }
   step: { session: string; step: number; outcome: 'tools' | 'end' | 'more' | 'closed'; request: number | null; at: Generated<Date> }
   toolCall: {
@@ -292,7 +314,7 @@ export interface Ledger {
   pause: { scope: string; generation: Made<number>; held: Made<boolean>; actor: string | null; reason: string | null; at: Made<Date> }
   command: {
     id: Generated<number>
-    kind: 'pause' | 'resume' | 'close' | 'retry'
+    kind: 'pause' | 'resume' | 'close' | 'retry' | 'record_on' | 'record_off'
     scope: string
     actor: string
     transport: 'cli' | 'panel' | 'chat' | 'temporal'

@@ -6,7 +6,7 @@ import { type Database, type Tx, transaction } from './database.ts'
 import { holdsOn } from './pauses.ts'
 import type { Configuration } from './revisions.ts'
 import type { InboxKind } from './schema.ts'
-import type { StepAddress } from './session-log.ts'
+import { readLog, type StepAddress } from './session-log.ts'
 import { currentSession } from './sessions.ts'
 import { type ShownTrigger, shownTriggers } from './triggers.ts'
 
@@ -54,49 +54,33 @@ export interface TicketView {
 const MOST_ITEMS = 200
 
 /** One snapshot: pause, revision, Policy, log, unread inbox. The caller shows as many items as fit. */
-export function viewStep(db: Database, { session }: StepAddress, readConfiguration: (tx: Tx) => Promise<Configuration>): Promise<StepView> {
-  return transaction(
-    db,
-    async (tx) => {
-      const row = await tx.selectFrom('session').selectAll().where('id', '=', session).executeTakeFirstOrThrow()
-      if (row.role === 'subagent') throw new Error(`session ${session} is a subagent's; subagents cannot run yet`)
-      const scope = sessionScope(row.ticket)
-      const ticket = row.ticket === null ? null : await ticketView(tx, row.ticket)
-      const entries = await tx
-        .selectFrom('sessionLog')
-        .select(['seq', 'kind', 'step', 'call', 'body'])
-        .where('session', '=', session)
-        .orderBy('seq')
-        .execute()
-      return {
-        scope,
-        role: row.role,
-        session,
-        ticket,
-        closed: ticket?.state === 'closed',
-        replaced: (await currentSession(tx, scope)) !== session,
-        holds: await holdsOn(tx, scope),
-        configuration: await readConfiguration(tx),
-        log: entries.map(logEntry),
-        logSeq: entries.at(-1)?.seq ?? 0,
-        unread: await unreadItems(tx, scope, MOST_ITEMS),
-        baseCommit: row.baseCommit,
-        agentsMd: row.agentsMd,
-      }
-    },
-    'repeatable read',
-  )
-}
+export const viewStep = (
+  db: Database,
+  { session }: StepAddress,
+  readConfiguration: (tx: Tx) => Promise<Configuration>,
+): Promise<StepView> => transaction(db, (tx) => readView(tx, session, readConfiguration), 'repeatable read')
 
-function logEntry(row: {
-  seq: number
-  kind: 'input' | 'answer' | 'result'
-  step: number
-  call: string | null
-  body: string | null
-}): LogEntry {
-  const body = row.body === null ? { text: '[removed from the record]', calls: [] } : JSON.parse(row.body)
-  return { seq: row.seq, kind: row.kind, step: row.step, body, ...(row.call === null ? {} : { call: row.call }) } as LogEntry
+export async function readView(tx: Tx, session: string, readConfiguration: (tx: Tx) => Promise<Configuration>): Promise<StepView> {
+  const row = await tx.selectFrom('session').selectAll().where('id', '=', session).executeTakeFirstOrThrow()
+  if (row.role === 'subagent') throw new Error(`session ${session} is a subagent's; subagents cannot run yet`)
+  const scope = sessionScope(row.ticket)
+  const ticket = row.ticket === null ? null : await ticketView(tx, row.ticket)
+  const log = await readLog(tx, session)
+  return {
+    scope,
+    role: row.role,
+    session,
+    ticket,
+    closed: ticket?.state === 'closed',
+    replaced: (await currentSession(tx, scope)) !== session,
+    holds: await holdsOn(tx, scope),
+    configuration: await readConfiguration(tx),
+    log,
+    logSeq: log.at(-1)?.seq ?? 0,
+    unread: await unreadItems(tx, scope, MOST_ITEMS),
+    baseCommit: row.baseCommit,
+    agentsMd: row.agentsMd,
+  }
 }
 
 async function ticketView(tx: Tx, id: number): Promise<TicketView> {

@@ -2,21 +2,8 @@ import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { beginCall, storeResult } from './calls.ts'
 import { transaction } from './database.ts'
-import {
-  answered,
-  hear,
-  logOf,
-  look,
-  newCall,
-  newRequest,
-  notice,
-  open,
-  openLedger,
-  saveAgain,
-  started,
-  type TestLedger,
-} from './fixture.ts'
-import { closeRequest, openRequest } from './requests.ts'
+import { answered, hear, logOf, look, newCall, newRequest, notice, open, openLedger, save, started, type TestLedger } from './fixture.ts'
+import { closeRequest, type OpenedRequest, openRequest } from './requests.ts'
 import type { StepAddress } from './session-log.ts'
 import { commitStep, storedStep } from './steps.ts'
 import { closeTicket } from './tickets.ts'
@@ -97,20 +84,16 @@ test('[M9] a request that was killed is closed when its step is finished, its co
   expect((await look(ledger.db, { ...at, step: 2 })).ticket?.spentTokens).toBe(220)
 })
 
-test.each(['revision', 'policy'] as const)('[C3] a new %s between the look and the request: look again', async (what) => {
+test.each(['prompts', 'policy'] as const)('[C3] a new version of the %s between the look and the request: look again', async (what) => {
   const { at, scope } = await ticketAt()
   const view = await look(ledger.db, at)
-  const saved = await saveAgain(ledger.owner, what)
+  const saved = await save(ledger.db, what)
   expect(await openRequest(ledger.db, at, scope, newRequest(view, []), new Set())).toBe('moved')
   const again = await look(ledger.db, at)
-  expect(what === 'revision' ? again.configuration.revision : again.configuration.policy.version).toBe(saved)
-  const request = await openRequest(ledger.db, at, scope, newRequest(again, []), new Set())
+  expect(what === 'prompts' ? again.configuration.revision : again.configuration.policy.version).toBe(saved)
+  const request = (await openRequest(ledger.db, at, scope, newRequest(again, []), new Set())) as OpenedRequest
   expect(
-    await ledger.db
-      .selectFrom('request')
-      .select(['revision', 'policyVersion'])
-      .where('id', '=', request as number)
-      .executeTakeFirst(),
+    await ledger.db.selectFrom('request').select(['revision', 'policyVersion']).where('id', '=', request.id).executeTakeFirst(),
   ).toEqual({
     revision: again.configuration.revision,
     policyVersion: again.configuration.policy.version,
@@ -123,18 +106,14 @@ test('[C8] a request is written down before its answer, with the texts behind it
   const text = `words of ${scope}`
   const sha = createHash('sha256').update(text).digest('hex')
   const inputs = [{ inbox: view.unread[0]!.id, text: 'the card' }]
-  const request = await openRequest(
+  const request = (await openRequest(
     ledger.db,
     at,
     scope,
     { ...newRequest(view, inputs), sections: [{ name: 'identity', text, sha, bytes: text.length }] },
     new Set(),
-  )
-  const row = await ledger.db
-    .selectFrom('request')
-    .selectAll()
-    .where('id', '=', request as number)
-    .executeTakeFirstOrThrow()
+  )) as OpenedRequest
+  const row = await ledger.db.selectFrom('request').selectAll().where('id', '=', request.id).executeTakeFirstOrThrow()
   expect(row).toMatchObject({ outcome: null, endedAt: null, sections: [{ name: 'identity', sha, bytes: text.length }], logSeq: 0 })
   const stored = await ledger.db
     .selectFrom('text')

@@ -50,6 +50,8 @@ export interface TakenAnswer {
   calls: NewCall[]
   finishReason: string
   usage: Usage
+  /** Of the body that went out. */
+  wireSha: Buffer | null
   inputs: { inbox: number; text: string }[]
 }
 
@@ -62,9 +64,10 @@ export function commitStep(db: Database, at: StepAddress, scope: string, taken: 
     const live = ticket === null || (await lockLive(tx, ticket))
     const replaced = (await currentSession(tx, scope)) !== at.session
     const left = live && !replaced ? await leftUnread(tx, scope, items) : 0
+    const end = { finishReason: taken.finishReason, wireSha: taken.wireSha, ...taken.usage }
     const outcome = !live || replaced ? 'closed' : taken.calls.length > 0 ? 'tools' : left > 0 ? 'more' : 'end'
     if (outcome === 'closed') {
-      await closeRequest(tx, taken.request, { outcome: 'outrun', finishReason: taken.finishReason, ...taken.usage })
+      await closeRequest(tx, taken.request, { outcome: 'outrun', ...end })
       return { outcome }
     }
     const won = await tx
@@ -73,7 +76,7 @@ export function commitStep(db: Database, at: StepAddress, scope: string, taken: 
       .onConflict((on) => on.columns(['session', 'step']).doNothing())
       .returning('step')
       .executeTakeFirst()
-    await closeRequest(tx, taken.request, { outcome: won ? 'answered' : 'outrun', finishReason: taken.finishReason, ...taken.usage })
+    await closeRequest(tx, taken.request, { outcome: won ? 'answered' : 'outrun', ...end })
     if (!won) return (await storedStep(tx, at))!
     await outrunOthers(tx, at, taken.request)
 

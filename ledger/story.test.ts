@@ -3,10 +3,10 @@ import { endAlarm, raiseAlarm } from './alarms.ts'
 import { beginCall, storeResult } from './calls.ts'
 import { transaction } from './database.ts'
 import { ignoreDelivery } from './deliveries.ts'
-import { delivered, hear, openLedger } from './fixture.ts'
+import { delivered, hear, look, newRequest, openLedger } from './fixture.ts'
 import { intend, markSent, settle } from './outbox.ts'
 import { type CommandKind, recordCommand } from './pauses.ts'
-import { closeRequest, openRequest } from './requests.ts'
+import { closeRequest, type OpenedRequest, openRequest } from './requests.ts'
 import { commitStep } from './steps.ts'
 import { alarms, holdsOver, overview, type Story, sessionLog, sessionsOf, ticketStory } from './story.ts'
 import { ignoreCandidate, startTicket } from './tickets.ts'
@@ -33,14 +33,21 @@ async function started(number: number): Promise<number> {
 const command = (kind: CommandKind, scope: string, actor = 'lin') =>
   transaction(ledger.db, (tx) => recordCommand(tx, { kind, scope, actor, transport: 'cli', reason: 'look first' }))
 
-const request = (ticket: number, step: number) =>
-  openRequest(
+const request = async (ticket: number, step: number): Promise<number> => {
+  const opened = await openRequest(
     ledger.db,
     { session: `t${ticket}-1`, step },
     `ticket-${ticket}`,
-    { revision: 1, policyVersion: 1, sections: [], tools: '[]', logSeq: 0, inputs: [], provider: 'openai-compatible', model: 'kimi' },
+    {
+      ...newRequest(await look(ledger.db, { session: `t${ticket}-1`, step }), []),
+      logSeq: 0,
+      provider: 'openai-compatible',
+      model: 'kimi',
+    },
     new Set(),
-  ) as Promise<number>
+  )
+  return (opened as OpenedRequest).id
+}
 
 /** A step in which the model makes these calls; none: its turn ends. */
 async function step(
@@ -62,6 +69,7 @@ async function step(
     calls: calls.map((call) => ({ ...call, fault: null, nature: 'read', place: 'workspace' })),
     finishReason: 'stop',
     usage: { inputTokens: 1_000, cachedTokens: 0, outputTokens: 20 },
+    wireSha: null,
     inputs: inbox.map(({ id }) => ({ inbox: id, text: `item ${id}` })),
   })
 }
@@ -85,7 +93,7 @@ async function effect(ticket: number, key: string, kind: string, payload: Record
     body: 'words',
   })
   if (!('mine' in intended)) throw new Error('the effect belongs to another call')
-  await markSent(ledger.db, intended.mine.id)
+  await markSent(ledger.db, intended.mine)
   return intended.mine.id
 }
 

@@ -1,4 +1,5 @@
 /** Triggers as cards show them. */
+import { sql } from 'kysely'
 import type { Database, Tx } from './database.ts'
 
 export interface ShownTrigger {
@@ -66,4 +67,22 @@ export async function shownTriggers(db: Database | Tx, ids: number[]): Promise<M
       },
     ]),
   )
+}
+
+/** What the ledger has heard of an object of a Source, oldest first. */
+export interface Heard {
+  event: string
+  happenedAt: Date
+  body: string | null
+}
+
+export async function heardOf(db: Database, objects: readonly string[]): Promise<Map<string, Heard[]>> {
+  if (objects.length === 0) return new Map()
+  const rows = await db
+    .selectFrom('trigger')
+    .select(['object', 'event', 'happenedAt', 'body'])
+    .where('object', '=', sql<string>`any(${objects}::text[])`)
+    .orderBy('id')
+    .execute()
+  return Map.groupBy(rows, ({ object }) => object)
 }

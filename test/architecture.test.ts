@@ -36,7 +36,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 /** Packages that a part may use at run time, where that says what the part is. */
 const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   // values in, values out: no files, no network, no processes, no clock of its own
-  core: ['zod', 'marked', 'picomatch', 'node:crypto'],
+  core: ['zod', 'marked', 'picomatch', 'yaml', 'node:crypto'],
   workflows: ['@temporalio/workflow', '@temporalio/common'],
   ledger: ['kysely', 'pg', 'node-pg-migrate', 'node:crypto', 'node:url'],
   setup: ['node:'],

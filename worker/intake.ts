@@ -3,15 +3,17 @@
  * that cannot be had keeps the delivery pending and its place in order; nobody becomes an outsider because GitHub is down.
  */
 import type { Logger } from 'pino'
+import { permissionNow } from '../activities/permission.ts'
 import type { GithubClient } from '../channels/github/client.ts'
 import { normalise } from '../channels/github/normalise.ts'
 import { parseExact } from '../channels/github/payload.ts'
+import { mayWrite } from '../core/authority/permission.ts'
 import type { AgentIdentity, Author, NormalisedTrigger } from '../core/routing/trigger.ts'
 import { raiseAlarm } from '../ledger/alarms.ts'
 import { type Database, transaction } from '../ledger/database.ts'
 import { ignoreDelivery, type PendingDelivery, pendingDeliveries, postponeDelivery } from '../ledger/deliveries.ts'
 import { type Judged, takeIn } from '../ledger/intake.ts'
-import { accountRow, knownPermission, learnPermission, mayWrite, repositoryRow } from '../ledger/places.ts'
+import { accountRow, repositoryRow } from '../ledger/places.ts'
 
 export interface Intake {
   db: Database
@@ -91,10 +93,5 @@ async function isMember(intake: Intake, { place, kind }: NormalisedTrigger, auth
   if (kind !== 'message') return false
   const account = await accountRow(intake.db, author)
   if (account === null || author.kind !== 'user' || author.viaApp !== null) return false
-  const now = intake.now()
-  const known = await knownPermission(intake.db, account, repository, now)
-  if (known) return mayWrite(known)
-  const permission = await intake.client.permission(place.repository.fullName, author.login)
-  await learnPermission(intake.db, account, repository, permission, now)
-  return mayWrite(permission)
+  return mayWrite(await permissionNow(intake, { account, login: author.login, repository, fullName: place.repository.fullName }))
 }

@@ -1,5 +1,4 @@
 /** What GitHub could not bring, with the offline GitHub, the real listener and a real ledger. */
-import { sign } from 'node:crypto'
 import { pino } from 'pino'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { GithubError, type GithubFailure } from '../channels/github/failure.ts'
@@ -13,6 +12,7 @@ import { type Servers, startServers } from '../server/servers.ts'
 import { testFolder } from '../test/services.ts'
 import { openGithub } from './github.ts'
 import { type Missed, startTakingMissed, takeMissed } from './missed.ts'
+import { redeliver } from './redeliver.test-help.ts'
 
 const SECRET = 'a secret'
 const REPOSITORY = world.repository.fullName
@@ -36,6 +36,7 @@ beforeEach(async () => {
   missed = {
     db: ledger.db,
     client: openGithub(settings).client,
+    repositories: [],
     store: createDeliveryStore(ledger.db),
     log: pino({ level: 'info' }, { write: (line) => void logged.push(line) }),
     now: () => new Date(Date.now() + later),
@@ -110,7 +111,7 @@ test('[M2] what GitHub sends again by a person’s hand after it was fetched is 
   await listen()
   const delivery = github.operator.state().deliveries.at(-1)!
   await operate('setFaults', { rules: [{ does: 'duplicate', copies: 5 }] })
-  expect(await redeliver(delivery.id)).toBe(202)
+  expect(await redeliver(github, delivery.id)).toBe(202)
   await operate('delivered')
   expect(github.operator.state().deliveries.at(-1)).toMatchObject({ guid: delivery.guid, redelivery: true, status: 'OK' })
   expect(await said()).toEqual(['opened', 'unheard'])
@@ -212,7 +213,7 @@ function longLog(count: number, newest: number, failing: (request: string) => Gi
     const link = nth + 1 < count ? `<https://x/app/hook/deliveries?cursor=${nth + 1}>; rel="next"` : undefined
     return { data: count === 0 ? [] : [item], headers: { link } }
   }
-  return { asked, given: { ...missed, client: { deliveryLog: deliveryLog(ask) } } }
+  return { asked, given: { ...missed, client: { ...missed.client, deliveryLog: deliveryLog(ask) } } }
 }
 const pagesIn = (asked: string[]) => asked.filter((request) => request.startsWith('page')).length
 const born = (minutes: number) =>
@@ -252,10 +253,11 @@ test('[M3] nothing from more than three days ago is asked for: GitHub keeps no m
   expect(pagesIn(old.asked)).toBeLessThan(15)
 })
 
-test('[F119] a delivery that is gone from GitHub is told in the log and holds nothing up', async () => {
+test('[F119] a delivery that is gone from GitHub is told in the log, looked for in the lists, and holds nothing up', async () => {
   await born(100)
   const { given } = longLog(3, 0, (request) => (request === 'whole 1' ? { kind: 'gone', status: 410, message: 'expired' } : null))
-  expect(await round(given)).toBe(2)
+  // two from the log, and the issue, which is not decided yet, once more from the lists
+  expect(await round(given)).toBe(3)
   expect(logged.join('')).toContain('gone from GitHub, too')
   expect((await readWatermark(ledger.db, 'github')).failingSince).toBeNull()
 })
@@ -285,23 +287,10 @@ test('[M3] a round that is stopped leaves the watermark', async () => {
   expect(await round()).toBe(1)
 })
 
-test('[M3] the loop takes what was missed right after a start; with a token it says once that it cannot', async () => {
+test('[M3] the loop takes what was missed right after a start', async () => {
   await goAway()
   await say('one')
   const loop = startTakingMissed(missed)
-  await expect.poll(said).toEqual(['opened', 'one'])
-  await loop?.stop()
-  expect(startTakingMissed({ ...missed, client: { deliveryLog: null } })).toBeNull()
-  expect(logged.filter((line) => line.includes('no GitHub App'))).toHaveLength(1)
+  await expect.poll(said, { timeout: 20_000 }).toEqual(['opened', 'one'])
+  await loop.stop()
 })
-
-/** A person presses "Redeliver" in the settings of the App. */
-async function redeliver(id: number): Promise<number> {
-  const app = github.operator.state().apps[0]!
-  const at = Math.floor(Date.now() / 1000)
-  const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
-  const head = `${part({ alg: 'RS256', typ: 'JWT' })}.${part({ iat: at - 30, exp: at + 300, iss: app.id })}`
-  const signature = sign('RSA-SHA256', Buffer.from(head), app.privateKey).toString('base64url')
-  const headers = { authorization: `Bearer ${head}.${signature}` }
-  return (await fetch(`${github.apiUrl}/app/hook/deliveries/${id}/attempts`, { method: 'POST', headers })).status
-}

@@ -1,21 +1,26 @@
 /**
  * What GitHub could not deliver is fetched from its own log of deliveries (spec M3): after a start and every five minutes, back to the
  * watermark of the last round. Everything that is not in the ledger is taken, whatever became of it by GitHub's account, through the
- * same store and under the same key as a webhook, so that nothing is taken twice (M2).
+ * same store and under the same key as a webhook, so that nothing is taken twice (M2). What is older than the log, and everything
+ * where there is no log, is looked up in GitHub's lists (`listed.ts`).
  *
  * The watermark moves only after every page was read (F118) and all that was missed is stored. Rounds may run in several processes.
  */
 import type { Logger } from 'pino'
+import type { GithubClient } from '../channels/github/client.ts'
 import { GithubError } from '../channels/github/failure.ts'
 import type { DeliveryLog, LoggedDelivery } from '../channels/github/missed.ts'
 import { endAlarm, raiseAlarm } from '../ledger/alarms.ts'
 import type { Database } from '../ledger/database.ts'
 import { holdWatermark, knownDeliveries, moveWatermark, type NewDelivery, readWatermark, type Watermark } from '../ledger/deliveries.ts'
+import { takeListed } from './listed.ts'
 import { type Loop, startLoop } from './loop.ts'
 
 export interface Missed {
   db: Database
-  client: { deliveryLog: DeliveryLog | null }
+  client: Pick<GithubClient, 'deliveryLog' | 'findChanges' | 'installedRepositories'>
+  /** Served repositories as `owner/name`; empty: all that the identity sees. */
+  repositories: readonly string[]
   store(delivery: NewDelivery): Promise<'stored' | 'duplicate'>
   log: Logger
   now(): Date
@@ -30,14 +35,13 @@ const REACH_MS = 3 * 24 * 60 * 60_000
 const PAGES = 50
 const ALARM_AFTER_MS = 30 * 60_000
 
-/** Null, and told once, where there is no App whose log could be read. */
-export function startTakingMissed(given: Missed): Loop | null {
-  if (given.client.deliveryLog) {
-    return startLoop({ name: 'taking missed deliveries', idleMs: EVERY_MS, log: given.log, work: (signal) => takeMissed(given, signal) })
-  }
-  given.log.info('GITHUB_TOKEN is no GitHub App: deliveries that GitHub could not bring are not fetched (M3); the App can')
-  return null
+export function startTakingMissed(given: Missed): Loop {
+  if (!given.client.deliveryLog) given.log.info(NO_LOG)
+  return startLoop({ name: 'taking missed deliveries', idleMs: EVERY_MS, log: given.log, work: (signal) => takeMissed(given, signal) })
 }
+
+const NO_LOG =
+  'GITHUB_TOKEN is no GitHub App: what GitHub could not deliver is found in its lists (M3), without labels, assignments and check results'
 
 /** One round; 0: all that GitHub has logged by now is in the ledger, or the round failed and is for later. */
 export async function takeMissed(given: Missed, signal: AbortSignal): Promise<number> {
@@ -66,7 +70,7 @@ async function fail({ db, log, now }: Missed, error: unknown): Promise<void> {
   const since = await holdWatermark(db, 'github', { now: at, nextTryAt: limited })
   if (at.getTime() - since.getTime() < ALARM_AFTER_MS) return
   const reason = error instanceof Error ? error.message : String(error)
-  await raiseAlarm(db, 'intake', SUBJECT, `cannot be looked up in GitHub's log since ${since.toISOString()}: ${reason}`)
+  await raiseAlarm(db, 'intake', SUBJECT, `cannot be looked up on GitHub since ${since.toISOString()}: ${reason}`)
 }
 
 interface Round extends Pick<Watermark, 'readTo' | 'listing'> {
@@ -75,12 +79,22 @@ interface Round extends Pick<Watermark, 'readTo' | 'listing'> {
 
 async function takeRound(given: Missed, mark: Watermark, signal: AbortSignal): Promise<Round | 'stopped'> {
   const { client, now } = given
-  if (!client.deliveryLog) throw new Error('only a GitHub App can read its log of deliveries')
   const began = mark.listing?.began ?? now()
-  const since = Math.max(mark.readTo.getTime() - OVERLAP_MS, mark.bornAt.getTime() - CLOCKS_MS, now().getTime() - REACH_MS)
-  const { deliveries, next } = await list(client.deliveryLog, mark.listing?.cursor ?? null, since, signal)
-  const taken = await takeAll(given, client.deliveryLog, deliveries, signal)
+  const since = Math.max(mark.readTo.getTime() - OVERLAP_MS, mark.bornAt.getTime() - CLOCKS_MS)
+  const logged = client.deliveryLog === null ? null : now().getTime() - REACH_MS
+  // the older first, as it happened; a listing that goes on was preceded by it
+  const isOlder = mark.listing === null && (logged === null || since < logged)
+  const until = logged === null ? null : new Date(logged + OVERLAP_MS)
+  const found = isOlder ? await takeListed(given, { since: new Date(since), until }, signal) : 0
   if (signal.aborted) return 'stopped'
+  if (client.deliveryLog === null || logged === null) return { taken: found, readTo: began, listing: null }
+
+  const { deliveries, next } = await list(client.deliveryLog, mark.listing?.cursor ?? null, Math.max(since, logged), signal)
+  const { stored, lost } = await takeAll(given, client.deliveryLog, deliveries, signal)
+  // what the log names and has no more may be seen in the lists (F119)
+  const seen = lost === null ? 0 : await takeListed(given, { since: new Date(lost.getTime() - CLOCKS_MS), until: null }, signal)
+  if (signal.aborted) return 'stopped'
+  const taken = found + stored + seen
   return next === null ? { taken, readTo: began, listing: null } : { taken, readTo: mark.readTo, listing: { began, cursor: next } }
 }
 
@@ -103,27 +117,35 @@ async function list(
   return { deliveries, next: cursor }
 }
 
-/** In the order in which they happened. One that GitHub cannot give does not hold back the others, but the round has failed. */
-async function takeAll({ db, store, log }: Missed, source: DeliveryLog, listed: LoggedDelivery[], signal: AbortSignal): Promise<number> {
-  let taken = 0
+/** In the order in which they happened; `lost` is when the first of those happened that GitHub has no more. One that GitHub cannot give does not hold back the others, but the round has failed. */
+async function takeAll(
+  { db, store, log }: Missed,
+  source: DeliveryLog,
+  listed: LoggedDelivery[],
+  signal: AbortSignal,
+): Promise<{ stored: number; lost: Date | null }> {
+  let stored = 0
+  let lost: Date | null = null
   const failed: GithubError[] = []
   for (const each of await unknown(db, source, listed)) {
-    if (signal.aborted) return taken
+    if (signal.aborted) break
     try {
       const delivery = await source.whole(each)
-      if ('lost' in delivery) log.error({ guid: each.guid, event: each.event, at: each.at, reason: delivery.lost }, LOST)
-      else if ((await store(delivery)) === 'stored') taken += 1
+      if ('lost' in delivery) {
+        lost ??= each.at
+        log.error({ guid: each.guid, event: each.event, at: each.at, reason: delivery.lost }, LOST)
+      } else if ((await store(delivery)) === 'stored') stored += 1
     } catch (error) {
       if (!isItsOwn(error) || failed.push(error) === ENOUGH_FAILED) throw error
     }
   }
   if (failed[0]) throw failed[0]
-  return taken
+  return { stored, lost }
 }
 
 /** Then it is GitHub that fails, not one delivery. */
 const ENOUGH_FAILED = 10
-const LOST = 'a delivery that never arrived is gone from GitHub, too'
+const LOST = 'a delivery that never arrived is gone from GitHub, too; what of it is in the lists is taken from there'
 
 /** An answer about this one delivery; a limit, a refused key or a dead line would meet the next one as well. */
 const isItsOwn = (error: unknown): error is GithubError =>

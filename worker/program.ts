@@ -8,9 +8,11 @@ import type { Logger } from 'pino'
 import type { Deps, Model } from '../activities/deps.ts'
 import { sendNotices } from '../activities/effects/notices.ts'
 import { languageModel } from '../activities/model/provider.ts'
+import { createDriftReader } from '../activities/read-drift.ts'
 import type { Sandbox } from '../activities/workspace/sandbox.ts'
 import { createWorkspaces } from '../activities/workspaces.ts'
 import type { GithubSettings, ModelSettings, Settings } from '../core/deployment/settings.ts'
+import { deploymentValues } from '../core/deployment/values.ts'
 import { connect } from '../ledger/database.ts'
 import { createDeliveryStore } from '../ledger/deliveries.ts'
 import { createConfigurationReader } from '../ledger/revisions.ts'
@@ -135,11 +137,12 @@ async function openDispatcher(here: Here, connection: Connection) {
   })
 }
 
-/** Null: GitHub is off, or the agent is an account and no app, for which GitHub keeps no log of deliveries. */
+/** Null: GitHub is off. */
 function openMissed({ given, ledger, github }: Here): Loop | null {
   if (!github) return null
   const store = createDeliveryStore(ledger.db)
-  return startTakingMissed({ db: ledger.db, client: github.client, store, log: given.log, now: () => new Date() })
+  const repositories = given.github?.repositories ?? []
+  return startTakingMissed({ db: ledger.db, client: github.client, repositories, store, log: given.log, now: () => new Date() })
 }
 
 interface Listening {
@@ -185,11 +188,14 @@ async function answers(service: string, question: Promise<unknown>): Promise<voi
 }
 
 function depsOf({ given, ledger, github }: Here): Deps {
+  const builtIn = loadBuiltInTexts(given.settings.file.personas)
   return {
     db: ledger.db,
     readConfiguration: createConfigurationReader(),
     storedTexts: new Set(),
-    builtIn: loadBuiltInTexts(),
+    builtIn,
+    readDrift: createDriftReader(builtIn, given.log),
+    maxConfigBytes: given.settings.maxConfigBytes,
     model: given.model ? modelOf(given.model) : noModel,
     github,
     workspaces: createWorkspaces({
@@ -211,7 +217,7 @@ function modelOf(model: ModelSettings): Model {
   return {
     provider: model.provider,
     nameFor,
-    languageModel: (role) => languageModel(model, nameFor(role)),
+    languageModel: (role, fetch) => languageModel(model, nameFor(role), fetch),
     contextTokens: model.contextTokens,
   }
 }
@@ -227,13 +233,4 @@ async function commitAuthor(github: GithubAccess | null): Promise<{ name: string
   if (!github) throw new Error('GitHub is off: there is no account to commit as')
   const { login, noReplyEmail } = await github.identity()
   return { name: login, email: noReplyEmail }
-}
-
-/** What the main Session is told of its deployment, in this order (spec C5). */
-function deploymentValues({ github, model }: ProgramGiven) {
-  return [
-    { name: 'GitHub', value: github ? 'on' : 'off' },
-    ...(github && github.repositories.length > 0 ? [{ name: 'Repositories', value: github.repositories.join(', ') }] : []),
-    ...(model ? [{ name: 'Model', value: model.mainName }] : []),
-  ]
 }

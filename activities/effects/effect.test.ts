@@ -1,9 +1,9 @@
-import { ApplicationFailure } from '@temporalio/activity'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { DEFAULT_OPENING } from '../../core/message/opening.ts'
 import { started } from '../../ledger/fixture.ts'
 import { ticketFacts } from '../../ledger/mandates.ts'
 import type { NewEffect } from '../../ledger/outbox.ts'
+import { COMMENT, COMMENTS, deedsIn, failureOf, never } from './deeds.test-help.ts'
 import { perform } from './effect.ts'
 import { type EffectsHouse, type Mishap, openEffectsHouse, REPOSITORY } from './house.test-help.ts'
 import { settleUncertain } from './settle.ts'
@@ -15,23 +15,13 @@ beforeAll(async () => {
 afterAll(() => house.close())
 beforeEach(() => house.calm())
 
-const never = new AbortController().signal
-const COMMENT = /^POST .*\/issues\/\d+\/comments$/
-const COMMENTS = /^GET .*\/issues\/\d+\/comments/
+const { newIssue, commentBy, said, rowOf, alarmsOf } = deedsIn(() => house)
 const PULL = /^POST .*\/pulls$/
 
-let issues = 100
 let branches = 0
-async function commentBy(over: Partial<NewEffect> = {}): Promise<NewEffect> {
-  const { ticket, session } = await started(house.ledger.db, ++issues)
-  const key = `acknowledge:T-${ticket}`
-  const payload = { repository: REPOSITORY, number: house.issue, reviewComment: null }
-  const body = `On it, says T-${ticket}.`
-  return { key, kind: 'comment', ticket, session, step: 1, call: 'call_1', thread: null, payload, body, ...over }
-}
 /** A Ticket's branch with a commit, and the effect that opens its pull request. */
 async function pullBy(): Promise<NewEffect & { branch: string }> {
-  const { ticket, session } = await started(house.ledger.db, ++issues)
+  const { ticket, session } = await started(house.ledger.db, newIssue())
   const branch = `switchyard/t-${ticket}-${++branches}`
   await house.github.operator.push({ repository: REPOSITORY, as: 'mara', branch, message: 'A change', files: { [`${branch}.txt`]: 'x' } })
   const { repository } = await ticketFacts(house.ledger.db, ticket)
@@ -41,19 +31,6 @@ async function pullBy(): Promise<NewEffect & { branch: string }> {
 }
 const openPull = ({ branch: _, ...effect }: NewEffect & { branch: string }) => perform(house.deps, effect, never)
 const pullsOf = (branch: string) => house.github.operator.state().pulls.filter(({ headRef }) => headRef === branch)
-const said = ({ body }: NewEffect) => house.github.operator.state().comments.filter((comment) => comment.body.includes(body ?? 'nothing'))
-const rowOf = ({ key }: NewEffect) =>
-  house.ledger.db.selectFrom('outbox').select(['state', 'tries', 'error', 'url']).where('key', '=', key).executeTakeFirstOrThrow()
-const alarmsOf = ({ key }: NewEffect) =>
-  house.ledger.db.selectFrom('alarm').select(['kind', 'body', 'endedAt']).where('subject', '=', key).execute()
-const failureOf = async (work: Promise<unknown>): Promise<ApplicationFailure> => {
-  const error = await work.then(
-    (value) => new Error(`nothing failed: ${JSON.stringify(value)}`),
-    (reason: unknown) => reason,
-  )
-  if (error instanceof ApplicationFailure) return error
-  throw error
-}
 
 test('[M4, H5] an effect is done once, a comment with its opening sentence; the same call asks nobody and finds its result', async () => {
   const effect = await commentBy()
@@ -113,7 +90,7 @@ test.each(MISHAPS)("%s: a pull request is opened once and is the Ticket's", asyn
 const RECEIVE = /^POST .*\/git-receive-pack$/
 /** A commit that the host's mirror holds and that stands on no branch of the Ticket yet, and the effect that pushes it. */
 async function pushBy(): Promise<NewEffect & { branch: string; sha: string }> {
-  const { ticket, session } = await started(house.ledger.db, ++issues)
+  const { ticket, session } = await started(house.ledger.db, newIssue())
   const branch = `switchyard/t-${ticket}-${++branches}`
   const { repository } = await ticketFacts(house.ledger.db, ticket)
   const there = { ...repository!, fullName: REPOSITORY }
@@ -272,17 +249,6 @@ test('[O2] a rate limit is waited out for as long as GitHub says: it certainly d
   expect(failure).toMatchObject({ type: 'RateLimited', nonRetryable: false })
   expect(Number(failure.nextRetryDelay)).toBeGreaterThan(30_000)
   expect(await rowOf(effect)).toMatchObject({ state: 'intent' })
-})
-
-test('[M4, I2] a look that a pause cut off leaves it uncertain and sends nothing', async () => {
-  const effect = await commentBy()
-  house.once(COMMENT, { kind: 'refuse', status: 502, message: 'Bad Gateway' })
-  await failureOf(perform(house.deps, effect, never))
-  const cut = new AbortController()
-  house.once(COMMENTS, { kind: 'first', act: async () => cut.abort(new Error('a pause came')) })
-  await expect(perform(house.deps, effect, cut.signal)).rejects.toThrow('a pause came')
-  expect(await rowOf(effect)).toMatchObject({ state: 'uncertain' })
-  expect(house.seen(COMMENT)).toHaveLength(1)
 })
 
 test('[M4] ready, draft, title and close are states: brought about once, and a repeated call changes nothing', async () => {

@@ -5,12 +5,17 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ApplicationFailure } from '@temporalio/activity'
 import { GithubError } from '../../channels/github/failure.ts'
+import type { Mark } from '../../core/ticket/scope.ts'
 import { type EffectRow, intend, markSent, type NewEffect, settle } from '../../ledger/outbox.ts'
 import type { Deps } from '../deps.ts'
 import type { EffectAt, Landed } from './effect-kind.ts'
 import { KINDS } from './kinds.ts'
 
-export type Performed = { landed: Landed } | { taken: EffectRow } | { refused: string }
+/** People hold it back (spec I2): the tool's answer, as it is. */
+export interface HeldBack {
+  heldBack: { paused: Mark[] } | { refused: string }
+}
+export type Performed = { landed: Landed } | { taken: EffectRow } | { refused: string } | HeldBack
 
 export async function perform(deps: Deps, effect: NewEffect, signal: AbortSignal): Promise<Performed> {
   const { github } = deps
@@ -28,7 +33,7 @@ export async function perform(deps: Deps, effect: NewEffect, signal: AbortSignal
 }
 
 /** Brings a row's effect about, from wherever an earlier attempt left it. */
-export async function performRow(at: EffectAt): Promise<{ landed: Landed } | { refused: string }> {
+export async function performRow(at: EffectAt): Promise<{ landed: Landed } | { refused: string } | HeldBack> {
   const { deps, row } = at
   if (row.state === 'confirmed') return { landed: { externalId: row.externalId!, url: row.url! } }
   const kind = KINDS[row.kind]!
@@ -36,7 +41,9 @@ export async function performRow(at: EffectAt): Promise<{ landed: Landed } | { r
     const found = await lookUp(at)
     if (found) return found
   }
-  if (!(await markSent(deps.db, row.id))) throw ApplicationFailure.retryable(`another attempt sends ${row.key}`, 'EffectUncertain')
+  const leave = await markSent(deps.db, row)
+  if (leave === 'another') throw ApplicationFailure.retryable(`another attempt sends ${row.key}`, 'EffectUncertain')
+  if (leave !== 'sent') return { heldBack: 'paused' in leave ? leave : { refused: dropped(leave.wrote) } }
   try {
     const sent = await kind.send(at)
     if ('refused' in sent) {
@@ -47,6 +54,12 @@ export async function performRow(at: EffectAt): Promise<{ landed: Landed } | { r
   } catch (error) {
     return afterFailure(at, error, 'intent')
   }
+}
+
+/** What was decided before a pause is not done after it if people wrote meanwhile: the model reads and decides again (spec I2). */
+function dropped(wrote: number): string {
+  const messages = wrote === 1 ? 'a message that came' : `${wrote} messages that came`
+  return `Dropped: people paused this Ticket after you decided this, and ${messages} meanwhile ${wrote === 1 ? 'waits' : 'wait'} to be read. Nothing was sent. Read first, then decide again.`
 }
 
 /**
@@ -86,7 +99,8 @@ const UNAUTHORISED_TRIES = 2
 async function afterFailure(at: EffectAt, error: unknown, unsent: 'intent' | 'uncertain'): Promise<{ refused: string }> {
   const { deps, row, signal } = at
   if (!(error instanceof GithubError)) {
-    await settle(deps.db, row.id, { state: 'uncertain', error: error instanceof Error ? error.message : String(error) })
+    const message = error instanceof Error ? error.message : String(error)
+    await settle(deps.db, row.id, { state: 'uncertain', error: message }, signal.aborted ? undefined : lasting(at, message))
     signal.throwIfAborted()
     throw error
   }
@@ -97,7 +111,7 @@ async function afterFailure(at: EffectAt, error: unknown, unsent: 'intent' | 'un
   switch (failure.kind) {
     case 'unknown-outcome':
     case 'server':
-      await settle(deps.db, row.id, { state: 'uncertain', error: failure.message })
+      await settle(deps.db, row.id, { state: 'uncertain', error: failure.message }, lasting(at, failure.message))
       throw ApplicationFailure.retryable(known, 'EffectUncertain')
     case 'rate-limited':
       await settle(deps.db, row.id, again)
@@ -108,9 +122,19 @@ async function afterFailure(at: EffectAt, error: unknown, unsent: 'intent' | 'un
         nextRetryDelay: Math.max(1_000, failure.retryAt.getTime() - deps.now().getTime()),
       })
     case 'unauthorised':
-      // a look-up is repeated for ever, so somebody must hear of it; a request is not
-      if (unsent === 'intent' && row.tries >= UNAUTHORISED_TRIES) return final(at, failure.message)
-      await settle(deps.db, row.id, again, unsent === 'uncertain' ? `What became of it cannot be looked up: ${failure.message}` : undefined)
+      if (unsent === 'intent' && row.tries >= UNAUTHORISED_TRIES) {
+        // it is no answer about this effect, which stays open and owed; the host's own words, which nobody says again, are tried for ever
+        await settle(deps.db, row.id, again, `It cannot be sent: ${failure.message}`)
+        if (row.session !== null) return { refused: `Not sent, and people were told: GitHub refuses the agent's key: ${failure.message}` }
+      } else {
+        // a look-up is repeated for ever, so somebody must hear of it
+        await settle(
+          deps.db,
+          row.id,
+          again,
+          unsent === 'uncertain' ? `What became of it cannot be looked up: ${failure.message}` : undefined,
+        )
+      }
       throw ApplicationFailure.retryable(known, 'Unauthorised')
     case 'forbidden':
     case 'not-found':
@@ -121,6 +145,15 @@ async function afterFailure(at: EffectAt, error: unknown, unsent: 'intent' | 'un
     default:
       return failure satisfies never
   }
+}
+
+/** So long a failure is waited out without a word. */
+const ALARM_AFTER_MS = 10 * 60_000
+
+/** What people hear of an effect that has failed before and has not come about for some time (spec O1, F338). It is tried again all the same. */
+function lasting({ deps, row }: EffectAt, message: string): string | undefined {
+  const isLasting = row.error !== null && deps.now().getTime() - row.createdAt.getTime() >= ALARM_AFTER_MS
+  return isLasting ? `It has not come about since ${row.createdAt.toISOString()} and is tried again: ${message}` : undefined
 }
 
 async function final({ deps, row }: EffectAt, message: string): Promise<{ refused: string }> {

@@ -73,6 +73,8 @@ export async function openEffectsHouse(): Promise<EffectsHouse> {
     readConfiguration: createConfigurationReader(),
     storedTexts: new Set(),
     builtIn: {},
+    readDrift: () => [],
+    maxConfigBytes: 262_144,
     model: { provider: 'none', nameFor: unasked, languageModel: unasked, contextTokens: 0 },
     github: { client, identity: async () => identity },
     workspaces: createWorkspaces({

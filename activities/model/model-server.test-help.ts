@@ -10,10 +10,15 @@ export interface Asked {
   body: any
 }
 
-export async function modelServer(answer: (response: ServerResponse, asked: Asked) => void): Promise<{ url: string; asked: Asked[] }> {
+export async function modelServer(
+  answer: (response: ServerResponse, asked: Asked) => void,
+): Promise<{ url: string; asked: Asked[]; texts: string[] }> {
   const asked: Asked[] = []
+  const texts: string[] = []
   const server = createServer(async (request, response) => {
-    const body = JSON.parse(Buffer.concat(await request.toArray()).toString())
+    const text = Buffer.concat(await request.toArray()).toString()
+    texts.push(text)
+    const body = JSON.parse(text)
     asked.push({ path: request.url!, headers: request.headers, body })
     answer(response, asked.at(-1)!)
   })
@@ -22,7 +27,7 @@ export async function modelServer(answer: (response: ServerResponse, asked: Aske
     server.closeAllConnections()
     server.close()
   })
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked }
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked, texts }
 }
 
 /** Server-sent events: each value a `data:` line; a pair names its event. */

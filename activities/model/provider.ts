@@ -6,8 +6,12 @@ import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import type { LanguageModel } from 'ai'
 import type { ModelSettings } from '../../core/deployment/settings.ts'
 
-export function languageModel({ provider, baseUrl, apiKey }: ModelSettings, name: string): LanguageModel {
-  const common = { ...(apiKey === null ? {} : { apiKey }), ...(baseUrl === null ? {} : { baseURL: baseUrl }) }
+export function languageModel(
+  { provider, baseUrl, apiKey }: Pick<ModelSettings, 'provider' | 'baseUrl' | 'apiKey'>,
+  name: string,
+  fetch: typeof globalThis.fetch = globalThis.fetch,
+): LanguageModel {
+  const common = { fetch, ...(apiKey === null ? {} : { apiKey }), ...(baseUrl === null ? {} : { baseURL: baseUrl }) }
   switch (provider) {
     case 'openai-compatible':
       return createOpenAICompatible({ ...common, baseURL: baseUrl!, name: 'openai-compatible', includeUsage: true })(name)

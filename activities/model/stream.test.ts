@@ -2,10 +2,11 @@ import type { ServerResponse } from 'node:http'
 import { expect, test } from 'vitest'
 import type { ModelSettings } from '../../core/deployment/settings.ts'
 import type { Message } from '../../core/prompt/conversation.ts'
+import type { OfferedTool } from '../../core/tool/as-offered.ts'
 import { judgeFailure, type ModelFailure } from './failure.ts'
 import { type Asked, call, chunk, events, finish, modelServer, usage } from './model-server.test-help.ts'
 import { languageModel } from './provider.ts'
-import { type ModelAnswer, type OfferedTool, streamAnswer } from './stream.ts'
+import { type ModelAnswer, streamAnswer } from './stream.ts'
 
 const TOOLS: OfferedTool[] = [
   {

@@ -1,15 +1,9 @@
 /** One model request, streamed: what is sent is made of values that the ledger holds, what comes back is plain data. */
 import { type JSONSchema7, jsonSchema, type LanguageModel, type ModelMessage, streamText, type ToolSet, tool } from 'ai'
 import type { Message } from '../../core/prompt/conversation.ts'
+import type { OfferedTool } from '../../core/tool/as-offered.ts'
 import type { Usage } from '../../ledger/requests.ts'
 import { BrokenAnswer, RefusedContent } from './failure.ts'
-
-/** A tool as the provider is told about it. */
-export interface OfferedTool {
-  name: string
-  description: string
-  schema: Record<string, unknown>
-}
 
 export interface ModelRequest {
   model: LanguageModel

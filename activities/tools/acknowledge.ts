@@ -1,17 +1,12 @@
 /** `orchestrator_acknowledge`: the receipt under a message that this Ticket has claimed, once (spec H2). */
 import { orchestratorAcknowledge } from '../../core/tool/orchestrator-acknowledge.ts'
+import { hasClaimed } from './claimed.ts'
 import { say } from './say.ts'
 import type { ToolAnswer, ToolCall } from './tool-call.ts'
 
 export async function acknowledge(call: ToolCall): Promise<ToolAnswer> {
   const { message, text } = orchestratorAcknowledge.input.parse(call.input)
-  const claim = await call.deps.db
-    .selectFrom('claim')
-    .select('state')
-    .where('trigger', '=', message)
-    .where('ticket', '=', call.ticket)
-    .executeTakeFirst()
-  if (claim?.state !== 'claimed')
+  if (!(await hasClaimed(call, message)))
     return { refused: `Refused: T-${call.ticket} has not claimed message ${message}, so it has nothing to acknowledge there.` }
   return say(call, { message, purpose: 'acknowledge', text })
 }

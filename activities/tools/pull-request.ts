@@ -52,6 +52,7 @@ async function open(
     { key, kind: 'pull_request.open', ticket, ...at, thread: null, payload: { ...payload }, body },
     signal,
   )
+  if ('heldBack' in performed) return performed.heldBack
   if ('refused' in performed) return { refused: `Refused: ${performed.refused}` }
   const { url, externalId } = 'landed' in performed ? performed.landed : performed.taken
   return { text: `${repository.fullName}#${externalId} ${url}${'taken' in performed ? ' (it was open already)' : ''}` }
@@ -84,6 +85,7 @@ async function change(
     { key, kind: `pull_request.${given.action}`, ticket, ...at, thread: null, payload: { ...payload }, body },
     signal,
   )
+  if ('heldBack' in performed) return performed.heldBack
   if ('refused' in performed) return { refused: `Refused: ${performed.refused}` }
   if ('taken' in performed) throw new Error(`the key ${key} belongs to this call alone`)
   return { text: `${repository.fullName}#${given.number} ${performed.landed.url}: ${DONE[given.action]}` }

@@ -41,6 +41,7 @@ export async function push(call: ToolCall): Promise<ToolAnswer> {
   const payload: PushPayload = { repository, branch, sha: head }
   const key = `ticket-${ticket}/push/${at.session}/${at.step}/${at.call}`
   const performed = await perform(deps, { key, kind: 'push', ticket, ...at, thread: null, payload: { ...payload }, body: null }, signal)
+  if ('heldBack' in performed) return performed.heldBack
   if ('refused' in performed) return { refused: `Refused: ${performed.refused}` }
   if ('taken' in performed) throw new Error(`the key ${key} belongs to this call alone`)
   const listed = commits.map(({ sha, subject }) => `${sha.slice(0, 10)} ${subject}`).join('\n')

@@ -4,19 +4,25 @@ import { placeName, showItem } from '../../core/message/items.ts'
 import type { Database } from '../../ledger/database.ts'
 import { ticketFacts } from '../../ledger/mandates.ts'
 import { shownTriggers } from '../../ledger/triggers.ts'
+import { revisionsDuring } from '../../ledger/versions.ts'
+import { readPrompts, readRevisions } from './read-prompts.ts'
 import type { ToolAnswer, ToolCall } from './tool-call.ts'
 
 export async function readRecords({ deps, input, role, ticket }: ToolCall): Promise<ToolAnswer> {
   const { what, id } = input as { what: string; id?: string }
-  if (role === 'executor') return { text: what === 'reports' ? await reports(deps.db, ticket!) : await ownTicket(deps.db, ticket!) }
   switch (what) {
+    case 'ticket':
+      return { text: await ownTicket(deps.db, ticket!) }
     case 'candidates':
       return candidates(deps.db, id)
     case 'tickets':
       return tickets(deps.db, id)
     case 'thread':
       return thread(deps.db, id)
+    case 'revisions':
+      return readRevisions(deps, id, role === 'executor' ? await revisionsDuring(deps.db, ticket!) : null)
     case 'reports': {
+      if (role === 'executor') return { text: await reports(deps.db, ticket!) }
       const number = id === undefined ? null : numberOf(id, 'T')
       return number === undefined ? refusedId(id!, 'T-7') : { text: await reports(deps.db, number) }
     }
@@ -27,11 +33,8 @@ export async function readRecords({ deps, input, role, ticket }: ToolCall): Prom
         text: [`Policy version ${policy.version}, accept mode ${policy.mode}`, ...(rules.length > 0 ? rules : ['no rules'])].join('\n'),
       }
     }
-    case 'prompts': {
-      const { revision, document } = await deps.readConfiguration(deps.db)
-      const overridden = Object.keys(document.overrides).sort()
-      return { text: `revision ${revision}\noverridden parts: ${overridden.join(', ') || 'none'}\ndefault_changed: none` }
-    }
+    case 'prompts':
+      return readPrompts(deps, id)
     default:
       throw new Error(`orchestrator_read was let through with what = ${what}`)
   }

@@ -5,6 +5,7 @@ import { edit } from './edit.ts'
 import { glob } from './glob.ts'
 import { grep } from './grep.ts'
 import { inCheckout } from './in-checkout.ts'
+import { promptsSave } from './prompts-save.ts'
 import { pullRequest } from './pull-request.ts'
 import { push } from './push.ts'
 import { read } from './read.ts'
@@ -13,6 +14,7 @@ import { reply } from './reply.ts'
 import { report } from './report.ts'
 import { route } from './route.ts'
 import { shell } from './shell.ts'
+import { skill } from './skill.ts'
 import { todoWrite } from './todo-write.ts'
 import type { ToolAnswer, ToolCall } from './tool-call.ts'
 import { write } from './write.ts'
@@ -20,6 +22,7 @@ import { write } from './write.ts'
 export const RUN: Readonly<Record<string, (call: ToolCall) => Promise<ToolAnswer>>> = {
   orchestrator_route: route,
   orchestrator_read: readRecords,
+  orchestrator_prompts_save: promptsSave,
   orchestrator_acknowledge: acknowledge,
   orchestrator_report: report,
   read: inCheckout(read),
@@ -29,6 +32,7 @@ export const RUN: Readonly<Record<string, (call: ToolCall) => Promise<ToolAnswer
   grep: inCheckout(grep),
   shell: inCheckout(shell),
   todo_write: ({ input }) => todoWrite({ input: input as unknown as Parameters<typeof todoWrite>[0]['input'] }),
+  skill,
   reply,
   github_push: push,
   github_pull_request: pullRequest,

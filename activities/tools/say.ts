@@ -41,7 +41,7 @@ export async function say(call: ToolCall, { message, purpose, text }: Saying): P
   if ('landed' in performed) return { text: `posted: ${performed.landed.url}` }
   if ('taken' in performed)
     return { refused: `Refused: T-${ticket} has said this already: ${performed.taken.url}. There is no need to say it again.` }
-  return performed
+  return 'heldBack' in performed ? performed.heldBack : performed
 }
 
 interface MessagePlace extends CommentPlaceFacts {

@@ -1,4 +1,5 @@
 /** What a tool is given and what it answers. */
+import type { Mark } from '../../core/ticket/scope.ts'
 import type { BegunCall, CallAddress } from '../../ledger/calls.ts'
 import type { Deps } from '../deps.ts'
 
@@ -12,4 +13,5 @@ export interface ToolCall {
   signal: AbortSignal
 }
 
-export type ToolAnswer = { text: string } | { refused: string }
+/** `paused`: people held it before it had done anything; it is called again after their hold. */
+export type ToolAnswer = { text: string } | { refused: string } | { paused: Mark[] }

@@ -2,12 +2,15 @@
  * The one client for GitHub's API. Every request is tried exactly once; whoever calls owns the retries and settles what is unknown
  * (spec M4, F132). What fails is a `GithubError`. Ids are text, whatever their size (F052).
  */
+
 import { Octokit } from '@octokit/core'
+import type { Permission } from '../../core/authority/permission.ts'
 import { isOwnMessage } from '../../core/message/marker.ts'
 import type { AgentIdentity } from '../../core/routing/trigger.ts'
 import { createCredentials, type GithubAccount, type Token } from './credentials.ts'
 import { type AddressSettings, type Endpoints, endpointsOf } from './endpoints.ts'
 import { type Asked, classify, classifyGraphql, GithubError } from './failure.ts'
+import { findChanges } from './lists.ts'
 import { deliveryLog } from './missed.ts'
 import { at, idOf, listOf, numberOf, shaOf, textOf, timeOf } from './payload.ts'
 
@@ -40,8 +43,6 @@ export interface PullRequestFacts {
   base: { branch: string; sha: string | null }
   authorId: string | null
 }
-
-export type Permission = 'admin' | 'maintain' | 'write' | 'triage' | 'read' | 'none'
 
 /** Where a comment is looked for: below an issue or pull request, or in one review thread. */
 export interface CommentSearch {
@@ -117,14 +118,26 @@ export function createGithubClient(settings: GithubSettings, deps: { now: () => 
     }
   }
 
-  const pages = async (fullName: string, route: string, parameters: Record<string, unknown>): Promise<unknown[]> => {
-    const all: unknown[] = []
-    for (let page = 1; ; page++) {
-      const data = await call(fullName, route, { ...parameters, per_page: PAGE, page })
-      if (!Array.isArray(data)) throw unreadable(`${route} gave no list`, false)
-      all.push(...data)
-      if (data.length < PAGE) return all
+  const pages = (fullName: string, route: string, parameters: Record<string, unknown>): Promise<unknown[]> =>
+    everyPage(route, (page) => call(fullName, route, { ...parameters, ...page }))
+
+  /** All that an App is installed on. */
+  const installedRepositories = async (): Promise<string[]> => {
+    const asked = async (route: string, page: object, token: Token) => (await send(route, { ...page }, token, false)).data
+    const installations = await everyPage('GET /app/installations', async (page) =>
+      asked('GET /app/installations', page, await credentials.app()),
+    )
+    const names: string[] = []
+    for (const installation of installations) {
+      const id = idOf(at(installation, 'id'))
+      if (id === null || at(installation, 'suspended_at')) continue
+      const route = 'GET /installation/repositories'
+      const repositories = await everyPage(route, async (page) =>
+        at(await asked(route, page, await credentials.installation(id, CALL_LIFE_MS)), 'repositories'),
+      )
+      names.push(...repositories.map((repository) => textOf(at(repository, 'full_name'))))
     }
+    return names
   }
 
   const mutate = async (fullName: string, name: string, nodeId: string): Promise<void> => {
@@ -175,6 +188,11 @@ export function createGithubClient(settings: GithubSettings, deps: { now: () => 
     /** Null for a personal token: only an App may read what its hook was sent. */
     deliveryLog:
       account.kind === 'app' ? deliveryLog(async (route, parameters) => send(route, parameters, await credentials.app(), false)) : null,
+
+    findChanges: findChanges({ one: call, all: pages }),
+
+    /** Null for a personal token: what its account sees is more than what it serves. */
+    installedRepositories: account.kind === 'app' ? installedRepositories : null,
 
     async permission(fullName: string, login: string): Promise<Permission> {
       try {
@@ -259,6 +277,16 @@ export function createGithubClient(settings: GithubSettings, deps: { now: () => 
       const basic = Buffer.from(`x-access-token:${token}`).toString('base64')
       return { url: `${endpoints.git}/${fullName}.git`, header: `Authorization: Basic ${basic}`, expiresAt }
     },
+  }
+}
+
+async function everyPage(route: string, ask: (page: { per_page: number; page: number }) => Promise<unknown>): Promise<unknown[]> {
+  const all: unknown[] = []
+  for (let page = 1; ; page++) {
+    const data = await ask({ per_page: PAGE, page })
+    if (!Array.isArray(data)) throw unreadable(`${route} gave no list`, false)
+    all.push(...data)
+    if (data.length < PAGE) return all
   }
 }
 

@@ -7,7 +7,7 @@
 import type { NewDelivery } from '../../ledger/deliveries.ts'
 import { placeOf, toldBeside } from './delivery.ts'
 import { GithubError } from './failure.ts'
-import { at, idOf, listOf, textOf, timeOf } from './payload.ts'
+import { at, idOf, listOf, stringifyExact, textOf, timeOf } from './payload.ts'
 
 export interface LoggedDelivery {
   id: string
@@ -79,14 +79,7 @@ function toStore({ guid, event }: LoggedDelivery, sent: unknown, payload: unknow
     guid,
     event,
     headers: toldBeside(headers),
-    body: JSON.stringify(payload, exactly),
+    body: stringifyExact(payload),
     place: placeOf(payload),
   }
 }
-
-/** The API's client reads long integers as `bigint` (F052); this writes them as the number that they were. */
-function exactly(_key: string, value: unknown): unknown {
-  return typeof value === 'bigint' ? rawJson(String(value)) : value
-}
-
-const { rawJSON: rawJson } = JSON as unknown as { rawJSON(text: string): unknown }

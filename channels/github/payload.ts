@@ -20,6 +20,13 @@ function keepDigits(_key: string, value: unknown, context: { source?: string }):
   return isLong ? context.source : value
 }
 
+/** JSON of what the API's client gave: it reads long integers as `bigint`, and they are written as the numbers that they were (F052). */
+export function stringifyExact(payload: unknown): string {
+  return JSON.stringify(payload, (_, value) => (typeof value === 'bigint' ? rawJson(String(value)) : value))
+}
+
+const { rawJSON: rawJson } = JSON as unknown as { rawJSON(text: string): unknown }
+
 /** What lies at a path of own properties; undefined if the path ends early. */
 export function at(value: unknown, ...path: string[]): unknown {
   let here = value

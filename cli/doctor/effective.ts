@@ -22,8 +22,8 @@ export interface Sources {
   documentName: string
 }
 
-/** Two limits are read and checked, but no part of the program asks for them yet: the settings do not carry them. */
-type Shown = Exclude<keyof Variables, 'SWITCHYARD_MAX_CONFIG_BYTES' | 'SWITCHYARD_DAY_BUDGET_TOKENS'>
+/** A limit that is read and checked, but no part of the program asks for it yet: the settings do not carry it. */
+type Shown = Exclude<keyof Variables, 'SWITCHYARD_DAY_BUDGET_TOKENS'>
 
 /** What each variable came to. Null: not set, and there is no default. */
 const VALUES: Readonly<Record<Shown, (settings: Settings) => string | number | null>> = {
@@ -37,6 +37,7 @@ const VALUES: Readonly<Record<Shown, (settings: Settings) => string | number | n
   SWITCHYARD_PORT: ({ panelPort }) => panelPort.port,
   SWITCHYARD_WEBHOOK_PORT: ({ webhookPort }) => webhookPort.port,
   SWITCHYARD_PUBLIC_URL: ({ publicUrl }) => publicUrl ?? 'the local address',
+  SWITCHYARD_MAX_CONFIG_BYTES: ({ maxConfigBytes }) => maxConfigBytes,
   SWITCHYARD_TICKET_BUDGET_TOKENS: ({ ticketBudgetTokens }) => ticketBudgetTokens,
   GITHUB_API_URL: ({ github }) => github?.apiUrl ?? null,
   GITHUB_GRAPHQL_URL: ({ github }) => github && (github.graphqlUrl ?? 'follows from GITHUB_API_URL'),

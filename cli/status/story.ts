@@ -157,6 +157,7 @@ const UNSETTLED = {
   sent: 'sent, not confirmed yet',
   uncertain: 'may have happened; it is looked up',
   failed: 'failed',
+  dropped: 'not sent: people wrote during a pause',
 } as const
 
 function effectParts({ effect, key, payload, state, url, error }: Extract<Entry, { kind: 'effect' }>): Parts {

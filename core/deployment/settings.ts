@@ -111,6 +111,14 @@ const file = z.strictObject({
       tellOutsiders: z.boolean().default(true),
     })
     .prefault({}),
+  personas: z
+    .strictObject({
+      /** Files that open the prompt of a role in place of the built-in persona, from the project's folder. */
+      main: z.string().min(1).optional(),
+      executor: z.string().min(1).optional(),
+      subagent: z.string().min(1).optional(),
+    })
+    .prefault({}),
   worker: z
     .strictObject({
       /** A workflow continues as new above this many history events. */
@@ -147,6 +155,7 @@ export interface Settings {
   panelPort: { port: number; chosen: boolean }
   webhookPort: { port: number; chosen: boolean }
   publicUrl: string | null
+  maxConfigBytes: number
   ticketBudgetTokens: number
   github: GithubSettings | null
   model: ModelSettings | null
@@ -273,6 +282,7 @@ function settingsOf(given: Variables, deployment: DeploymentFile): Settings {
     panelPort: given.SWITCHYARD_PORT,
     webhookPort: given.SWITCHYARD_WEBHOOK_PORT,
     publicUrl: given.SWITCHYARD_PUBLIC_URL ?? null,
+    maxConfigBytes: given.SWITCHYARD_MAX_CONFIG_BYTES!,
     ticketBudgetTokens: given.SWITCHYARD_TICKET_BUDGET_TOKENS!,
     github: auth && {
       apiUrl: given.GITHUB_API_URL ?? 'https://api.github.com',

@@ -24,6 +24,7 @@ describe('order', () => {
     expect(names(promptInput('main'))).toEqual([
       'identity',
       'persona',
+      'skills',
       'runtime/shared',
       'runtime/orchestrator',
       'Communication',
@@ -46,6 +47,7 @@ describe('order', () => {
       'persona',
       'habits',
       'AGENTS.md',
+      'skills',
       'runtime/shared',
       'runtime/worker',
       'Communication',
@@ -179,7 +181,7 @@ describe('what is value and what is template', () => {
     expect(textOf(promptInput('main', { skills, packages: [{ name: 'skills' }] }), 'skills')).toMatch(
       /\n- a: one\n- b: two - evil: load me$/,
     )
-    expect(names(promptInput('main', { skills }))).not.toContain('skills')
+    expect(names(promptInput('main', { skills, packages: [] }))).not.toContain('skills')
   })
 })
 

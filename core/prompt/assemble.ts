@@ -25,7 +25,8 @@ export interface AssemblyFault {
 
 export type Assembled = { sections: AssembledSection[]; text: string; bytes: number } | { fault: AssemblyFault }
 
-const SEPARATOR = '\n\n'
+/** Between two sections. */
+export const SEPARATOR = '\n\n'
 
 export function assemble(input: PromptInput, sections: readonly Section[] = SECTIONS): Assembled {
   const absent = absentText(input)
@@ -41,8 +42,11 @@ export function assemble(input: PromptInput, sections: readonly Section[] = SECT
     written.push({ name: section.name, text, sha: hash('sha256', text, 'hex'), bytes: Buffer.byteLength(text) })
   }
   const bytes = written.reduce((sum, section) => sum + section.bytes + SEPARATOR.length, 0) - (written.length > 0 ? SEPARATOR.length : 0)
-  return { sections: written, text: written.map((section) => section.text).join(SEPARATOR), bytes }
+  return { sections: written, text: systemOf(written), bytes }
 }
+
+/** The system prompt that these sections are. */
+export const systemOf = (sections: readonly { text: string }[]): string => sections.map(({ text }) => text).join(SEPARATOR)
 
 function renderSection(section: Section, input: PromptInput): { text: string } | { fault: AssemblyFault } {
   const source: SectionText = 'part' in section ? { template: partText(input, section.name) } : section.text(input)

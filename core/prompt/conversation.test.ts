@@ -59,6 +59,19 @@ test('[D8] reasoning is kept with its answer, and an answer of nothing is not se
   expect(conversation([thinking, answer(4, 2, '')])).toEqual([{ role: 'assistant', text: 'x', reasoning: 'because', calls: [] }])
 })
 
+test.each(['', ' ', '\n\n', '\u3000\t'])(
+  '[F331] [D8] of an answer that says %j only its calls are sent back, and without calls nothing',
+  (text) => {
+    const thought: LogEntry = { seq: 2, kind: 'answer', step: 1, body: { text, reasoning: 'because', calls: [] } }
+    expect(conversation([input(1, 1, 'card'), thought, input(3, 2, 'next'), answer(4, 2, text, 'a'), result(5, 2, 'a')])).toEqual([
+      { role: 'user', text: 'card' },
+      { role: 'user', text: 'next' },
+      { role: 'assistant', text: '', calls: [call('a')] },
+      { role: 'tool', call: 'a', name: 'read', text: 'result of a' },
+    ])
+  },
+)
+
 test.each([
   ['a result of a call that was not made', [answer(1, 1, '', 'a'), result(2, 1, 'z')], /entry 2 is a result of call z/],
   ['a second result', [answer(1, 1, '', 'a'), result(2, 1, 'a'), result(3, 1, 'a')], /entry 3 is a second result of call a/],

@@ -37,6 +37,15 @@ export function conversation(entries: readonly LogEntry[]): Message[] {
   return [...steps.keys()].sort((a, b) => a - b).flatMap((step) => messagesOfStep(step, steps.get(step)!))
 }
 
+/** A log with what a request adds to it: inputs that belong to no finished step yet, so they stand last. */
+export function withInputs(log: readonly LogEntry[], texts: readonly string[]): LogEntry[] {
+  const last = log.at(-1)?.seq ?? 0
+  return [
+    ...log,
+    ...texts.map((text, index): LogEntry => ({ seq: last + 1 + index, kind: 'input', step: Number.MAX_SAFE_INTEGER, body: { text } })),
+  ]
+}
+
 function messagesOfStep(step: number, entries: readonly LogEntry[]): Message[] {
   const inputs = entries.filter((entry) => entry.kind === 'input').map((entry) => entry.body.text)
   const [answer, second] = entries.filter((entry) => entry.kind === 'answer')
@@ -44,9 +53,11 @@ function messagesOfStep(step: number, entries: readonly LogEntry[]): Message[] {
 
   const said: Message[] = inputs.length > 0 ? [{ role: 'user', text: inputs.join('\n\n') }] : []
   const results = resultsByCall(step, entries, answer?.body.calls ?? [])
-  // an answer of neither words nor calls is refused by several providers when it is sent back
-  if (!answer || (answer.body.text === '' && answer.body.calls.length === 0)) return said
-  const { text, reasoning, calls } = answer.body
+  if (!answer) return said
+  const { reasoning, calls } = answer.body
+  // several providers refuse an answer of neither words nor calls when it is sent back, and some a text of nothing but spaces (F331)
+  const text = answer.body.text.trim() === '' ? '' : answer.body.text
+  if (text === '' && calls.length === 0) return said
   return [
     ...said,
     { role: 'assistant', text, ...(reasoning === undefined ? {} : { reasoning }), calls },

@@ -4,12 +4,12 @@ import { offered } from '../tool/packages.ts'
 import type { Role } from '../tool/tool.ts'
 import type { PromptInput } from './section.ts'
 import { DEFAULT_SECTIONS } from './team.ts'
-import { BUILT_IN_TEXTS, builtInFile } from './templates.ts'
+import { BUILT_IN_TEXTS, builtInFile, builtInText } from './templates.ts'
 
 const root = new URL('../../', import.meta.url)
 
 export const builtInTexts: Readonly<Record<string, string>> = Object.fromEntries(
-  BUILT_IN_TEXTS.map((name) => [name, readFileSync(new URL(builtInFile(name), root), 'utf8')]),
+  BUILT_IN_TEXTS.map((name) => [name, builtInText(name, readFileSync(new URL(builtInFile(name), root), 'utf8'))]),
 )
 
 export function promptInput(role: Role, changes: Partial<PromptInput> = {}): PromptInput {
@@ -20,7 +20,7 @@ export function promptInput(role: Role, changes: Partial<PromptInput> = {}): Pro
     team: DEFAULT_SECTIONS,
     persona: builtInTexts[`persona/${role}`]!,
     variables: { model: 'scripted-1', provider: 'rehearsal', cwd: role === 'main' ? undefined : '/workspace/widgets' },
-    packages: offered(role, { github: true, workspace: role !== 'main' }).packages,
+    packages: offered(role, { github: true, workspace: role !== 'main', skills: true, subagents: [] }).packages,
     skills: [{ name: 'github', description: 'How work on GitHub goes here.' }],
     environment: [{ name: 'ticket', value: 'T-7' }],
     policy: {

@@ -1,6 +1,6 @@
 /** Sections made from facts: environment (spec C5), matched rules (C6), Policy (C4), and the catalogue of skills (A2). */
 import { oneLine } from '../message/fence.ts'
-import type { Policy, PromptInput, Rule, SectionText } from './section.ts'
+import type { Policy, PromptInput, RuleText, SectionText } from './section.ts'
 import type { Part } from './templates.ts'
 
 /** A part as the team overrode it. */
@@ -48,12 +48,12 @@ const MODE: Readonly<Record<Policy['mode'], string>> = {
   automatic: '`automatic` (inferred work that matches a rule starts at once)',
 }
 
-function enabled({ rules }: Policy): readonly Rule[] {
+function enabled({ rules }: Policy): readonly RuleText[] {
   return rules.filter((rule) => rule.enabled)
 }
 
 /** One line a rule, whatever line breaks it holds, so that none can forge another; `r2` before `r10`, in every environment. */
-function ruleLines(rules: readonly Rule[]): string {
+function ruleLines(rules: readonly RuleText[]): string {
   return rules
     .toSorted((a, b) => a.id.length - b.id.length || (a.id < b.id ? -1 : 1))
     .map(({ id, name, instruction }) => `- ${oneLine(name)} (${oneLine(id)}): ${oneLine(instruction)}`)

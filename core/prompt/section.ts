@@ -1,4 +1,5 @@
 /** What a section of the prompt is, and everything that one prompt is made from. */
+import type { PolicyDocument, Rule } from '../policy/policy.ts'
 import type { Role } from '../tool/tool.ts'
 import type { Part } from './templates.ts'
 import type { Values } from './variables.ts'
@@ -40,19 +41,15 @@ export interface PromptInput {
   /** The root file at the commit on which the Session started (spec C2, N12). */
   agentsMd: RepositoryText | null
   /** Set for the Executor of an inferred Ticket: what its Mandate says (spec C6). */
-  matched: { policyVersion: number; rules: readonly Rule[] } | null
+  matched: { policyVersion: number; rules: readonly RuleText[] } | null
 }
 
-export interface Policy {
+/** What a model reads of a rule. */
+export type RuleText = Pick<Rule, 'id' | 'name' | 'instruction'>
+
+export interface Policy extends Pick<PolicyDocument, 'mode'> {
   version: number
-  mode: 'explicit' | 'confirm' | 'automatic'
-  rules: readonly (Rule & { enabled: boolean })[]
-}
-
-export interface Rule {
-  id: string
-  name: string
-  instruction: string
+  rules: readonly Rule[]
 }
 
 export interface RepositoryText {

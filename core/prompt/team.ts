@@ -6,6 +6,9 @@ import { oneLine } from '../message/fence.ts'
 import { DEFAULT_OPENING } from '../message/opening.ts'
 import type { PromptInput, TeamSections } from './section.ts'
 
+export const SECTION_NAMES = ['communication', 'scope', 'delivery'] as const
+export type SectionName = (typeof SECTION_NAMES)[number]
+
 export const DEFAULT_SECTIONS: TeamSections = {
   communication: { text: null, opening: DEFAULT_OPENING, reviewBots: [] },
   scope: { text: null },

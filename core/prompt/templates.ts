@@ -1,4 +1,5 @@
 /** The parts of the built-in prompt (spec B1), and the placeholders that three of them must keep (spec B2). */
+import { readSkillFile } from './skill-file.ts'
 import { scan } from './variables.ts'
 
 export const PARTS = [
@@ -21,7 +22,12 @@ export const PARTS = [
 
 export type Part = (typeof PARTS)[number]
 
-/** Every text that the program brings, by name; `builtInFile` says where it stands (spec A6). */
+export const isPart = (name: string): name is Part => (PARTS as readonly string[]).includes(name)
+
+/** Skills that the program brings; their names are taken (spec K5). */
+export const BUILT_IN_SKILLS = ['feishu', 'github'] as const
+
+/** Every text that the program brings, by name; `builtInFile` says where it stands (spec A6). `catalogue/…` is a skill's description. */
 export const BUILT_IN_TEXTS: readonly string[] = [
   'harness/identity',
   'persona/main',
@@ -32,12 +38,26 @@ export const BUILT_IN_TEXTS: readonly string[] = [
   'sections/communication',
   'sections/scope',
   'sections/delivery',
+  'catalogue/feishu',
+  'catalogue/github',
   ...PARTS,
 ]
 
+const SKILL_TEXT = /^(skill|catalogue)\/(.+)$/
+
 /** From the project's root. A skill is a folder, so that it can hold more than its text. */
 export function builtInFile(name: string): string {
-  return name.startsWith('skill/') ? `skills/${name.slice('skill/'.length)}/SKILL.md` : `prompts/${name}.md`
+  const skill = SKILL_TEXT.exec(name)
+  return skill ? `skills/${skill[2]}/SKILL.md` : `prompts/${name}.md`
+}
+
+/** What of that file's text is meant: of a skill the body, or its description for the catalogue. */
+export function builtInText(name: string, file: string): string {
+  const skill = SKILL_TEXT.exec(name)
+  if (!skill) return file
+  const read = readSkillFile(file)
+  if ('fault' in read) throw new Error(`${builtInFile(name)}: ${read.fault}`)
+  return skill[1] === 'skill' ? read.body : String(read.head.description)
 }
 
 /** Placeholder names are a public interface: renaming one would discard every team's text that uses it. */

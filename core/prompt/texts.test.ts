@@ -1,9 +1,10 @@
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import type { Role } from '../tool/tool.ts'
 import { TOOLS } from '../tool/tools.ts'
 import { assemble } from './assemble.ts'
 import { builtInTexts, promptInput } from './fixture.ts'
+import { readSkillFile } from './skill-file.ts'
 import { BUILT_IN_TEXTS, builtInFile, missingPlaceholders, PARTS } from './templates.ts'
 
 const ROLES: Role[] = ['main', 'executor', 'subagent']
@@ -165,7 +166,13 @@ describe('built-in texts', () => {
 
   test('[A2] built-in skills open with their name and what they are for', () => {
     for (const name of ['github', 'feishu']) {
-      expect(builtInTexts[`skill/${name}`]).toMatch(new RegExp(`^---\\nname: ${name}\\ndescription: .{20,200}\\n---\\n# `))
+      const file = readFileSync(new URL(`../../skills/${name}/SKILL.md`, import.meta.url), 'utf8')
+      expect(readSkillFile(file)).toMatchObject({
+        head: { name, description: builtInTexts[`catalogue/${name}`] },
+        body: builtInTexts[`skill/${name}`],
+      })
+      expect(builtInTexts[`catalogue/${name}`]).toMatch(/^.{20,200}$/)
+      expect(builtInTexts[`skill/${name}`]).toMatch(/^# /)
     }
   })
 })

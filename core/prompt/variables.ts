@@ -25,6 +25,10 @@ export interface ReferenceFault {
   /** From 1; the column counts code points. */
   line: number
   column: number
+  problem: string
+  /** The names that are known there, sorted. */
+  known: readonly string[]
+  /** All of it in a sentence. */
   message: string
 }
 
@@ -153,5 +157,5 @@ function located(text: string, token: Token, scope: Scope, problem: string): Ref
   const message =
     `${scope.section}, line ${line}, column ${column}: ${JSON.stringify(token.text)}: ${problem}. ` +
     `Known variables: ${known.length > 0 ? known.join(', ') : '(none)'}.`
-  return { section: scope.section, reference: token.text, line, column, message }
+  return { section: scope.section, reference: token.text, line, column, problem, known, message }
 }

@@ -6,18 +6,22 @@ import { edit, read, write } from './file-tools.ts'
 import { githubPullRequest } from './github-pull-request.ts'
 import { githubPush } from './github-push.ts'
 import { orchestratorAcknowledge } from './orchestrator-acknowledge.ts'
+import { orchestratorPromptsSave } from './orchestrator-prompts-save.ts'
 import { orchestratorReadForExecutor, orchestratorReadForMain } from './orchestrator-read.ts'
 import { orchestratorReport } from './orchestrator-report.ts'
 import { orchestratorRoute } from './orchestrator-route.ts'
 import { reply } from './reply.ts'
 import { glob, grep } from './search-tools.ts'
 import { shell } from './shell.ts'
+import { skill } from './skill.ts'
+import { type SubagentProvider, subagentTool } from './subagent.ts'
 import { todoWrite } from './todo-write.ts'
 import type { Role, Tool } from './tool.ts'
 
 export interface Package {
   name: string
-  tools: readonly Tool[]
+  /** Fixed, or made from what is there, such as one for each provider of subagents. */
+  tools: readonly Tool[] | ((given: Present) => readonly Tool[])
   /** Name of the built-in text, e.g. `habit/shell`. */
   habit?: string
   present: (given: Present) => boolean
@@ -29,14 +33,25 @@ export interface Present {
   github: boolean
   /** The Session has a checkout to work in. */
   workspace: boolean
+  /** There is a skill to load. */
+  skills: boolean
+  /** Providers that the deployment has switched on and that answer (spec D6). */
+  subagents: readonly SubagentProvider[]
 }
 
 export const PACKAGES: readonly Package[] = [
   { name: 'routing', tools: [orchestratorRoute, orchestratorReadForMain], present: () => true },
+  { name: 'prompts', tools: [orchestratorPromptsSave], present: () => true },
   { name: 'ticket', tools: [orchestratorAcknowledge, orchestratorReport, orchestratorReadForExecutor], present: () => true },
   { name: 'files', tools: [read, write, edit, glob, grep], habit: 'habit/files', present: ({ workspace }) => workspace },
   { name: 'shell', tools: [shell], habit: 'habit/shell', present: ({ workspace }) => workspace },
   { name: 'todo', tools: [todoWrite], present: () => true },
+  {
+    name: 'subagents',
+    tools: ({ subagents }) => subagents.map(subagentTool),
+    present: ({ subagents, workspace }) => workspace && subagents.length > 0,
+  },
+  { name: 'skills', tools: [skill], present: ({ skills }) => skills },
   { name: 'people', tools: [reply], present: () => true },
   { name: 'github', tools: [githubPush, githubPullRequest], present: ({ github, workspace }) => github && workspace },
 ]
@@ -50,7 +65,7 @@ export interface Offered {
 export function offered(role: Role, given: Present, packages: readonly Package[] = PACKAGES): Offered {
   const present = packages
     .filter((pack) => pack.present(given))
-    .map((pack) => ({ ...pack, tools: pack.tools.filter((tool) => tool.for.includes(role)) }))
+    .map((pack) => ({ ...pack, tools: toolsOf(pack, given).filter((tool) => tool.for.includes(role)) }))
     .filter(({ tools }) => tools.length > 0)
   refuseDoubles(role, present)
   return {
@@ -59,8 +74,11 @@ export function offered(role: Role, given: Present, packages: readonly Package[]
   }
 }
 
+export const toolsOf = ({ tools }: Pick<Package, 'tools'>, given: Present): readonly Tool[] =>
+  typeof tools === 'function' ? tools(given) : tools
+
 /** Spec D3, for each role: a model that is offered two tools of one name calls neither of them for certain. */
-function refuseDoubles(role: Role, packages: readonly Pick<Package, 'name' | 'tools'>[]): void {
+function refuseDoubles(role: Role, packages: readonly { name: string; tools: readonly Tool[] }[]): void {
   const owners = new Map<string, string>()
   for (const { name: owner, tools } of packages) {
     for (const { name } of tools) {

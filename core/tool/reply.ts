@@ -12,6 +12,7 @@ export const reply = tool({
   description: `Write to people, as a reply under the message that you answer. It notifies them, so choose it only for one of its purposes:
 
 "result": a new pull request is ready for review, or this is the answer that the request asked for.
+Only under a message that this Ticket has claimed.
 "cannot_complete": the work cannot be finished; say why and what would make it possible. Once for a Ticket.
 
 "text" has at most ${WORD_LIMITS.message} words; too long is refused with the count, so shorten it yourself. The opening

@@ -2,17 +2,17 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
+import { jsonSchema } from '../schema/json-schema.ts'
 import { githubPullRequest, readAction } from './github-pull-request.ts'
 import { orchestratorRoute, readDecision } from './orchestrator-route.ts'
-import { offered, PACKAGES, type Package } from './packages.ts'
+import { offered, PACKAGES, type Package, type Present } from './packages.ts'
 import { findTool, parseInput } from './parse-input.ts'
-import { jsonSchema } from './schema.ts'
 import { shell } from './shell.ts'
 import { todoWrite } from './todo-write.ts'
 import { type Role, tool } from './tool.ts'
 import { TOOLS } from './tools.ts'
 
-const everything = { github: true, workspace: true }
+const everything: Present = { github: true, workspace: true, skills: true, subagents: [] }
 const namesFor = (role: Role, given = everything) => offered(role, given).tools.map(({ name }) => name)
 
 function refusal(outcome: { refused: string } | object): string {
@@ -21,8 +21,8 @@ function refusal(outcome: { refused: string } | object): string {
 }
 
 describe('who has which tool', () => {
-  test('[E1] the main Session can route and read, and nothing else', () => {
-    expect(namesFor('main')).toEqual(['orchestrator_route', 'orchestrator_read'])
+  test('[E1] the main Session can route, read and save prompts, and nothing else', () => {
+    expect(namesFor('main')).toEqual(['orchestrator_route', 'orchestrator_read', 'orchestrator_prompts_save', 'skill'])
     expect(offered('main', everything).tools.every(({ place }) => place === 'ledger')).toBe(true)
   })
 
@@ -38,6 +38,7 @@ describe('who has which tool', () => {
       'grep',
       'shell',
       'todo_write',
+      'skill',
       'reply',
       'github_push',
       'github_pull_request',
@@ -53,11 +54,34 @@ describe('who has which tool', () => {
   })
 
   test('[D6] what is absent takes its tools and its habit with it, and brings them back', () => {
-    const without = offered('executor', { github: true, workspace: false })
+    const without = offered('executor', { github: true, workspace: false, skills: true, subagents: [] })
     expect(without.tools.map(({ name }) => name)).not.toContain('shell')
     expect(without.packages.filter(({ habit }) => habit)).toEqual([])
-    expect(namesFor('executor', { github: false, workspace: true })).not.toContain('github_push')
+    expect(namesFor('executor', { github: false, workspace: true, skills: true, subagents: [] })).not.toContain('github_push')
     expect(offered('executor', everything).packages.flatMap(({ habit }) => habit ?? [])).toEqual(['habit/files', 'habit/shell'])
+  })
+
+  test('[D6] a provider of subagents brings a tool whose words follow its flag, leaves with it, and comes back the same', () => {
+    const fresh = { tool: 'subagent', inheritsParentContext: false }
+    const fork = { tool: 'subagent_fork', inheritsParentContext: true }
+    const both = offered('executor', { ...everything, subagents: [fresh, fork] })
+    const told = (name: string) =>
+      JSON.stringify(jsonSchema(both.tools.find((each) => each.name === name)!)) +
+      both.tools.find((each) => each.name === name)!.description
+    expect(told('subagent')).toMatch(/complete in itself.*It sees nothing of this conversation/s)
+    expect(told('subagent_fork')).toMatch(
+      /say only what is new.*It sees the finished turns of this conversation and nothing of the current one/s,
+    )
+    expect(told('subagent') + told('subagent_fork')).not.toContain('{{')
+
+    expect(namesFor('executor', { ...everything, subagents: [fork] })).not.toContain('subagent')
+    expect(namesFor('executor', everything).filter((name) => name.startsWith('subagent'))).toEqual([])
+    expect(offered('executor', { ...everything, subagents: [fresh, fork] })).toEqual(both)
+    for (const role of ['main', 'subagent'] as const)
+      expect(namesFor(role, { ...everything, subagents: [fresh, fork] }).join()).not.toContain('subagent')
+    expect(() => offered('executor', { ...everything, subagents: [fresh, fresh] })).toThrow(
+      /tool "subagent" .* by the packages "subagents" and "subagents"/,
+    )
   })
 
   test('[D3] two tools of one name for one role are refused, and both owners are named', () => {
@@ -87,7 +111,7 @@ describe('inputs', () => {
     expect(text).toContain('shell: the input does not fit, so nothing was done.')
     expect(text).toContain('- command: found ""; legal is a text of 1 to 50000 characters')
     expect(text).toContain('- timeoutSeconds: found 4000; legal is a whole number from 1 to 1800')
-    expect(text).toContain('- cwd: no such argument; legal are command, timeoutSeconds')
+    expect(text).toContain('- cwd: no such name; legal is command, timeoutSeconds')
     expect(refusal(parseInput(shell, {}))).toContain('- command: missing; legal is a text')
   })
 

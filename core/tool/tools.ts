@@ -1,5 +1,5 @@
-/** Every tool there is, in the order of the packages. */
+/** Every tool that can be called, in the order of the packages. */
 import { PACKAGES } from './packages.ts'
 import type { Tool } from './tool.ts'
 
-export const TOOLS: readonly Tool[] = PACKAGES.flatMap(({ tools }) => tools)
+export const TOOLS: readonly Tool[] = PACKAGES.flatMap(({ tools }) => (typeof tools === 'function' ? [] : tools))

@@ -18,7 +18,7 @@ begin
     after := to_jsonb(new);
     foreach argument in array coalesce(tg_argv, '{}') loop
       if argument like '~%' then
-        if before ->> 'state' in ('intent', 'failed') and after -> substr(argument, 2) <> 'null' then
+        if before ->> 'state' in ('intent', 'failed', 'dropped') and after -> substr(argument, 2) <> 'null' then
           before := before - substr(argument, 2);
           after := after - substr(argument, 2);
         end if;
@@ -78,6 +78,8 @@ create table prompt_revision (
   actor text not null,
   note text,
   restored integer references prompt_revision,
+  -- The message that asked for it, where a model saved (spec B8).
+  basis integer,
   document bytea not null references text,
   check (case when revision = 1 then predecessor is null else predecessor = revision - 1 end)
 );
@@ -91,6 +93,8 @@ create table policy_version (
   actor text not null,
   note text,
   restored integer references policy_version,
+  -- The message that asked for it, where a model saved (spec B8).
+  basis integer,
   document bytea not null references text,
   check (case when version = 1 then predecessor is null else predecessor = version - 1 end)
 );
@@ -349,6 +353,8 @@ create table request (
   -- Every log entry up to here, then these inputs: what the model saw, in order.
   log_seq integer not null,
   inputs jsonb not null,
+  -- Of the deployment and the Session, beside texts and log: what a replay assembles the prompt from (spec D9).
+  facts jsonb not null,
   provider text not null,
   model text not null,
   opened_at timestamptz not null default now(),
@@ -358,10 +364,25 @@ create table request (
   finish_reason text,
   input_tokens integer,
   cached_tokens integer,
-  output_tokens integer
+  output_tokens integer,
+  -- Of the HTTP body as it went out: a body that is rebuilt later can be told from it (spec C8).
+  wire_sha bytea
 );
 create index request_session on request (session, step);
-call guard('request', '=ended_at', '=outcome', '=error', '=finish_reason', '=input_tokens', '=cached_tokens', '=output_tokens');
+call guard('request', '=ended_at', '=outcome', '=error', '=finish_reason', '=input_tokens', '=cached_tokens', '=output_tokens',
+  '=wire_sha');
+
+-- What a provider answered, as it came over the wire, while people had recording on (spec D9).
+create table recording (
+  request integer primary key references request,
+  status integer not null,
+  content_type text not null,
+  body text,
+  sha bytea not null,
+  purged_at timestamptz,
+  at timestamptz not null default now()
+);
+call guard('recording');
 
 -- A finished step. Only what never changes is stored: the calls it made, or how the turn ended.
 create table step (
@@ -455,7 +476,8 @@ create table outbox (
   payload jsonb not null,
   body text,
   purged_at timestamptz,
-  state text not null default 'intent' check (state in ('intent', 'sent', 'confirmed', 'uncertain', 'failed')),
+  -- Dropped: people wrote during a pause that came before it left. A dropped or failed one may be tried again by another call.
+  state text not null default 'intent' check (state in ('intent', 'sent', 'confirmed', 'uncertain', 'failed', 'dropped')),
   external_id text,
   url text,
   error text,
@@ -484,7 +506,7 @@ create table pause (
 
 create table command (
   id integer generated always as identity primary key,
-  kind text not null check (kind in ('pause', 'resume', 'close', 'retry')),
+  kind text not null check (kind in ('pause', 'resume', 'close', 'retry', 'record_on', 'record_off')),
   scope text not null,
   actor text not null,
   transport text not null check (transport in ('cli', 'panel', 'chat', 'temporal')),
@@ -501,6 +523,8 @@ create table command (
   error text
 );
 create index command_undelivered on command (next_try_at) where delivered_at is null;
+-- Whether recording is on: the newest of these, read with every request.
+create index command_recording on command (id) where kind in ('record_on', 'record_off');
 call guard('command', '=delivered_at', 'next_try_at', 'tries', 'error');
 create trigger hint after insert on command for each statement execute function hint();
 
@@ -522,8 +546,8 @@ insert into session (id, role, number) values ('main-1', 'main', 1);
 
 insert into text (sha, body, bytes)
 select sha256(convert_to(body, 'UTF8')), body, octet_length(body)
-from (values ('{"overrides":{},"sections":{},"skills":[]}'), ('{"mode":"explicit","rules":[]}')) as born (body);
+from (values ('{"overrides":{},"sections":{},"skills":[]}'), ('{"lastRule":0,"mode":"explicit","rules":[]}')) as born (body);
 insert into prompt_revision (revision, origin, actor, note, document)
 values (1, 'built-in', 'switchyard', 'the built-in texts', sha256(convert_to('{"overrides":{},"sections":{},"skills":[]}', 'UTF8')));
 insert into policy_version (version, origin, actor, note, document)
-values (1, 'built-in', 'switchyard', 'explicit requests only', sha256(convert_to('{"mode":"explicit","rules":[]}', 'UTF8')));
+values (1, 'built-in', 'switchyard', 'explicit requests only', sha256(convert_to('{"lastRule":0,"mode":"explicit","rules":[]}', 'UTF8')));

@@ -116,6 +116,14 @@ export interface Stamp {
   /** Seconds since 1970. */
   created: number
   promptCharacters: number
+  /** Of these so many that a real provider would find in its cache. */
+  cachedCharacters: number
+}
+
+/** What the request before this one of the same conversation held: all up to the last answer, if there is one. */
+export function cachedCharacters({ messages, tools = [] }: ChatRequest): number {
+  const answer = messages.findLastIndex(({ role }) => role === 'assistant')
+  return answer === -1 ? 0 : JSON.stringify(tools).length + JSON.stringify(messages.slice(0, answer)).length
 }
 
 /** An answer in one piece. */
@@ -182,16 +190,20 @@ function finishReason(answer: Answer): 'tool_calls' | 'stop' {
 }
 
 /** A token is taken for four characters: near enough for budgets, and the same for the same text. */
-function usage(answer: Answer, { promptCharacters }: Stamp) {
+function usage(answer: Answer, { promptCharacters, cachedCharacters }: Stamp) {
   const tokens = (characters: number) => Math.ceil(characters / 4)
   const said = (answer.text ?? '').length + JSON.stringify(answer.calls ?? []).length
   const reasoning = tokens((answer.reasoning ?? '').length)
   const prompt = tokens(promptCharacters)
+  const cached = Math.floor(cachedCharacters / 4)
   return {
     prompt_tokens: prompt,
     completion_tokens: tokens(said) + reasoning,
     total_tokens: prompt + tokens(said) + reasoning,
-    prompt_tokens_details: { cached_tokens: 0 },
+    prompt_tokens_details: { cached_tokens: cached },
+    // the same as DeepSeek says it
+    prompt_cache_hit_tokens: cached,
+    prompt_cache_miss_tokens: prompt - cached,
     completion_tokens_details: { reasoning_tokens: reasoning },
   }
 }

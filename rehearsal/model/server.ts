@@ -6,9 +6,9 @@ import { createHash } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Role } from '../../core/tool/tool.ts'
-import { type ApiFault, type ChatRequest, chunks, completion, errorBody, parseRequest, type Stamp } from './protocol.ts'
+import { type ApiFault, type ChatRequest, cachedCharacters, chunks, completion, errorBody, parseRequest, type Stamp } from './protocol.ts'
 import { choose, type Scenario } from './script.ts'
-import { viewOf } from './view.ts'
+import { type View, viewOf } from './view.ts'
 
 export interface ModelSettings {
   scenarios: readonly Scenario[]
@@ -20,6 +20,8 @@ export interface ModelSettings {
   log?: (line: string) => void
   /** Where an unexpected request is shown; standard error unless said otherwise. */
   complain?: (text: string) => void
+  /** Looks at each request before it is answered; `overloaded` answers it with 503. Tests let things happen in between. */
+  before?: (view: View) => Promise<'overloaded' | undefined> | 'overloaded' | undefined
   /** Milliseconds since 1970. */
   now?: () => number
 }
@@ -29,9 +31,11 @@ export interface RecordedRequest {
   role: Role
   step: number
   stream: boolean
-  /** The line that answered, `<scenario>, "<line>"`; null for an unexpected request. */
+  /** The line that answered, `<scenario>, "<line>"`; null for a request that was not expected, or not answered. */
   line: string | null
   body: ChatRequest
+  /** The body as it came in. */
+  text: string
 }
 
 export interface Model {
@@ -46,6 +50,7 @@ export interface Model {
 
 const MODEL_NAME = 'scripted'
 const RECORDED = 1_000
+const OVERLOADED: ApiFault = { status: 503, code: 'overloaded', message: 'the scripted model is told to be overloaded' }
 const BODY_BYTES = 64 * 1024 * 1024
 
 export async function startModel(settings: ModelSettings): Promise<Model> {
@@ -85,10 +90,13 @@ export async function startModel(settings: ModelSettings): Promise<Model> {
     if ('fault' in parsed) return refuse(response, parsed.fault)
 
     const view = viewOf(parsed.request)
+    const isOverloaded = (await settings.before?.(view)) === 'overloaded'
     const choice = choose(settings.scenarios, view)
-    const line = 'unexpected' in choice ? null : `${choice.scenario}, "${choice.line}"`
-    requests.push({ at: now(), role: view.role, step: view.step, stream: parsed.request.stream === true, line, body: parsed.request })
+    const line = isOverloaded || 'unexpected' in choice ? null : `${choice.scenario}, "${choice.line}"`
+    const stream = parsed.request.stream === true
+    requests.push({ at: now(), role: view.role, step: view.step, stream, line, body: parsed.request, text: body.text })
     if (requests.length > RECORDED) requests.shift()
+    if (isOverloaded) return sendJson(response, OVERLOADED.status, errorBody(OVERLOADED))
     if ('unexpected' in choice) return refuse(response, { status: 400, code: 'unexpected_request', message: choice.unexpected })
     settings.log?.(`${view.role} step ${view.step}: ${line}`)
 
@@ -97,6 +105,7 @@ export async function startModel(settings: ModelSettings): Promise<Model> {
       model: parsed.request.model,
       created: Math.floor(now() / 1000),
       promptCharacters: body.text.length,
+      cachedCharacters: cachedCharacters(parsed.request),
     }
     if (!parsed.request.stream) {
       await thinking(response, choice.delayMs)

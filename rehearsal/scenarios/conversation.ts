@@ -69,7 +69,7 @@ export function pullRequestIn(view: View, repository: string): number {
   return Number(number)
 }
 
-/** Calls that a restart cut off are made again, as a model would; the host sees to it that no effect comes twice. */
+/** Calls that a restart cut off or a pause dropped are made again, as a model would; the host sees to it that no effect comes twice. */
 export const againWhenCutOff: Line = {
   name: 'makes a call again that was cut off',
   when: (view) => cutOff(view).length > 0,
@@ -77,7 +77,7 @@ export const againWhenCutOff: Line = {
 }
 
 function cutOff(view: View): Call[] {
-  return view.calls.filter((call) => call.step === view.step - 1 && /^\W*interrupted\b/i.test(call.result ?? ''))
+  return view.calls.filter((call) => call.step === view.step - 1 && /^\W*(interrupted|dropped)\b/i.test(call.result ?? ''))
 }
 
 /** After its Report an Executor may read facts and information; a word to the agent is a request that this script does not know. */

@@ -6,6 +6,7 @@ import type { Database } from '../../ledger/database.ts'
 import { expected, world } from '../../rehearsal/scenarios/fix-failing-test.ts'
 import { type End, faultsOf } from '../../rehearsal/scenarios/world.ts'
 import { type Operate, readEnd } from '../../rehearsal/stage.ts'
+import { witnessed } from '../witness.ts'
 import { steadily } from './people.ts'
 
 export interface Invariant {
@@ -26,8 +27,6 @@ export interface Observed {
   apiUrl: string
   /** By issue. */
   issues: readonly number[]
-  liftedByThemselves: number
-  startedWhilePaused: number
 }
 
 /** All but the processes, which are counted when everything is stopped. */
@@ -42,7 +41,9 @@ export async function invariants(given: Observed): Promise<Invariant[]> {
   const unread = await steadily(() =>
     db.selectFrom('inbox').select(['address', 'kind']).where('session', 'is', null).where('dropped', 'is', null).execute(),
   )
-  const unsettled = await steadily(() => db.selectFrom('outbox').select(['key', 'state']).where('state', '!=', 'confirmed').execute())
+  const unsettled = await steadily(() =>
+    db.selectFrom('outbox').select(['key', 'state']).where('state', 'not in', ['confirmed', 'dropped']).execute(),
+  )
   const open = await steadily(() => db.selectFrom('alarm').select(['kind', 'subject', 'body']).where('endedAt', 'is', null).execute())
   const failed = await failedWorkflows(given.client)
   return [
@@ -69,8 +70,7 @@ export async function invariants(given: Observed): Promise<Invariant[]> {
       wanted: issues.length,
       detail: faults.join('\n'),
     },
-    { name: 'pauses lifted by themselves', found: given.liftedByThemselves, wanted: 0 },
-    { name: 'started while paused', found: given.startedWhilePaused, wanted: 0 },
+    ...(await pausesHeld(db)),
     { name: 'inbox rows unread', found: unread.length, wanted: 0, detail: JSON.stringify(unread) },
     { name: 'effects not confirmed', found: unsettled.length, wanted: 0, detail: JSON.stringify(unsettled) },
     { name: 'alarms open', found: open.length, wanted: 0, detail: JSON.stringify(open) },
@@ -78,6 +78,20 @@ export async function invariants(given: Observed): Promise<Invariant[]> {
     { name: 'workflow tasks that broke the replay', found: await brokenReplays(given.client), wanted: 0 },
     { name: 'requests left open on finished steps', found: await leftOpen(db), wanted: 0 },
     { name: 'calls cut off', found: await cutOff(db), wanted: null },
+  ]
+}
+
+/** Of all that the witness in this database saw. */
+export async function pausesHeld(db: Database): Promise<Invariant[]> {
+  const seen = await steadily(() => witnessed(db))
+  const counted = (name: string, fault: (typeof seen)[number]['fault']): Invariant => {
+    const found = seen.filter((each) => each.fault === fault)
+    return { name, found: found.length, wanted: 0, detail: found.map(({ at, detail }) => `${at.toISOString()} ${detail}`).join('\n') }
+  }
+  return [
+    counted('pauses lifted without a command', 'lifted'),
+    counted('generations that did not grow by one', 'generation'),
+    counted('started while paused', 'started'),
   ]
 }
 

@@ -40,50 +40,13 @@ export async function followUp(operate: Operate, issue: number, nth: number): Pr
   })
 }
 
-export interface Hold {
-  mark: Mark
-  /** When it was certainly committed, by the database's clock. */
-  since: Date
-}
-
-export function pause(db: Database, scope: string): Promise<Hold | { refused: string }> {
+/** Says why when there is nothing to hold or to lift. */
+export function command(db: Database, kind: 'pause' | 'resume', scope: string): Promise<Mark | { refused: string }> {
   return steadily(async () => {
-    const given = { kind: 'pause', scope, actor: person!.login, transport: 'cli', reason: 'wait a moment' } as const
+    const given = { kind, scope, actor: person!.login, transport: 'cli', reason: 'a person says so' } as const
     const recorded = await transaction(db, (tx) => recordCommand(tx, given))
-    return 'refused' in recorded ? recorded : { mark: recorded.mark, since: await clockOf(db) }
+    return 'refused' in recorded ? recorded : recorded.mark
   })
-}
-
-export interface Lifted {
-  /** The hold was not the one that was written any more. */
-  byItself: boolean
-  /** Requests and calls that began while it held. */
-  startedMeanwhile: number
-}
-
-/** Looks whether the hold held, then lifts it. */
-export async function resume(db: Database, { mark, since }: Hold): Promise<Lifted> {
-  const { scope } = mark
-  const looked = await steadily(async () => {
-    const row = await db.selectFrom('pause').select(['held', 'generation']).where('scope', '=', scope).executeTakeFirstOrThrow()
-    return { byItself: !row.held || row.generation !== mark.generation, startedMeanwhile: await startedSince(db, scope, since) }
-  })
-  await steadily(() =>
-    transaction(db, (tx) => recordCommand(tx, { kind: 'resume', scope, actor: person!.login, transport: 'cli', reason: 'go on' })),
-  )
-  return looked
-}
-
-async function startedSince(db: Database, scope: string, since: Date): Promise<number> {
-  const sessions = scope === 'all' ? '%' : scope === 'main' ? 'main-%' : `${scope.replace('ticket-', 't')}-%`
-  const requests = await db.selectFrom('request').select('id').where('session', 'like', sessions).where('openedAt', '>', since).execute()
-  const calls = await db.selectFrom('toolCall').select('call').where('session', 'like', sessions).where('startedAt', '>', since).execute()
-  return requests.length + calls.length
-}
-
-async function clockOf(db: Database): Promise<Date> {
-  const { now } = await db.selectNoFrom((of) => of.fn<Date>('clock_timestamp').as('now')).executeTakeFirstOrThrow()
-  return now
 }
 
 interface Delivered {

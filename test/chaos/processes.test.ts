@@ -1,6 +1,7 @@
 /** Server, worker and dispatcher as processes of their own (spec O8): what each needs, how each ends, and one Ticket through all three. */
 import { once } from 'node:events'
 import { mkdirSync, readFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { switchyard } from '../../cli/process.test-help.ts'
@@ -12,7 +13,7 @@ import { freePort } from '../../worker/embedded/process.ts'
 import { startOutside } from '../../worker/outside.ts'
 import { PARTS, type Part } from '../../worker/program.ts'
 import { eventually } from '../end-to-end/house.ts'
-import { openGate, through } from '../gate.ts'
+import { gateBefore, openGate, through } from '../gate.ts'
 import { freshDatabase, freshNamespace, testFolder } from '../services.ts'
 import { startDoorkeeper } from './doorkeeper.ts'
 import { environment, spawnPart } from './processes.ts'
@@ -64,6 +65,23 @@ test('[O8] a process of its own says in one sentence what it lacks', async () =>
   expect(dispatcher.err).toMatch(/^switchyard: TEMPORAL_ADDRESS: 127\.0\.0\.1:1 does not answer .+\n$/)
 })
 
+test('[F337] [M4] a worker and a dispatcher whose Temporal does not answer, or accepts and says nothing, end with an error and never say that they are ready', async () => {
+  const { env } = await stage()
+  const silent = createServer(() => undefined).listen(0, '127.0.0.1')
+  await once(silent, 'listening')
+  onTestFinished(() => void silent.close())
+  const mute = `127.0.0.1:${(silent.address() as AddressInfo).port}`
+  const ended = await Promise.all(
+    (['worker', 'dispatcher'] as const).flatMap((part) =>
+      ['127.0.0.1:1', mute].map(async (address) => ({ address, ...(await switchyard([part], { ...env, TEMPORAL_ADDRESS: address })) })),
+    ),
+  )
+  for (const { address, code, err } of ended) {
+    expect(err).toMatch(new RegExp(`^switchyard: TEMPORAL_ADDRESS: ${address} does not answer .+\\n$`))
+    expect(code).toBe(1)
+  }
+})
+
 test.each(['worker', 'dispatcher'] as const)(
   '[O8] a %s of its own answers for its health, and says which service it lacks while that hangs',
   async (part) => {
@@ -83,7 +101,7 @@ test.each(['worker', 'dispatcher'] as const)(
       [ledgerGate, 'the ledger: '],
       [temporalGate, 'Temporal: '],
     ] as const) {
-      gate.shut()
+      gate.hang()
       await answers(503, reason)
       gate.open()
       await answers(200, 'ok')
@@ -113,15 +131,14 @@ async function stage() {
   const [{ appUrl }, temporal] = [await freshDatabase('processes'), await freshNamespace('processes')]
   const github = await setStage(operateOver(outside.github.url), world, outside.github, SECRET)
   const webhookPort = await freePort()
-  const { hostname: host, port } = new URL(appUrl)
-  const ledgerGate = await openGate({ host, port: Number(port) })
+  const ledgerGate = await gateBefore(appUrl)
   onTestFinished(ledgerGate.close)
-  const temporalGate = await openGate({ host, port: Number(temporal.address.split(':')[1]) })
+  const temporalGate = await openGate(temporal.address)
   onTestFinished(temporalGate.close)
   const env = await environment({
     home: join(folder, 'home'),
     databaseUrl: through(ledgerGate, appUrl),
-    temporal: { ...temporal, address: `127.0.0.1:${temporalGate.port}` },
+    temporal: { ...temporal, address: temporalGate.address },
     github,
     modelUrl: outside.modelUrl,
     webhookPort,

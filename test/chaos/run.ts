@@ -16,8 +16,9 @@ import { type Closer, closeAll } from '../../worker/close-all.ts'
 import { APP_ROLE } from '../../worker/embedded/postgres-roles.ts'
 import { freePort } from '../../worker/embedded/process.ts'
 import { startOutside } from '../../worker/outside.ts'
+import { installWitness } from '../witness.ts'
 import { type Invariant, invariants, processesAbout } from './invariants.ts'
-import { followUp, type Hold, openIssue, pause, redeliverMissed, resume, steadily } from './people.ts'
+import { command, followUp, openIssue, redeliverMissed, steadily } from './people.ts'
 import { type Deed, plan, type Victim } from './plan.ts'
 import { environment, type Supervised, startServices, supervise } from './processes.ts'
 
@@ -58,6 +59,7 @@ async function run({ kills, seed, until, folder, say, closers }: Run): Promise<I
   closers.push(services.postgres.stop, services.temporal.stop)
   const { appUrl, ownerUrl } = services.postgres.first
   await migrate({ adminUrl: ownerUrl, appRole: APP_ROLE })
+  await installWitness(ownerUrl)
   const outside = await startOutside(join(folder, 'rehearsal'))
   closers.push(outside.stop)
 
@@ -82,17 +84,12 @@ async function run({ kills, seed, until, folder, say, closers }: Run): Promise<I
   closers.push(ledger.close)
   const { db } = ledger
   const issues: number[] = []
-  const held: { hold: Hold; deeds: number }[] = []
-  const lifted = { byThemselves: 0, startedMeanwhile: 0 }
+  const held: { scope: string; deeds: number }[] = []
   const lift = async (due: typeof held) => {
     for (const each of due) {
       held.splice(held.indexOf(each), 1)
-      const { byItself, startedMeanwhile } = await resume(db, each.hold)
-      lifted.byThemselves += byItself ? 1 : 0
-      lifted.startedMeanwhile += startedMeanwhile
-      say(
-        `resume ${each.hold.mark.scope}${byItself ? ': IT WAS LIFTED BY ITSELF' : ''}${startedMeanwhile > 0 ? `: ${startedMeanwhile} STARTED MEANWHILE` : ''}`,
-      )
+      say(`resume ${each.scope}`)
+      await command(db, 'resume', each.scope)
     }
   }
   const act = async (deed: Deed, nth: number): Promise<void> => {
@@ -111,10 +108,10 @@ async function run({ kills, seed, until, folder, say, closers }: Run): Promise<I
       case 'pause': {
         const busy = await busyScopes(db)
         const scope = deed.everything ? 'all' : busy[Math.floor(deed.pick * busy.length)]!
-        if (held.some(({ hold }) => hold.mark.scope === scope)) return
-        const hold = await pause(db, scope)
-        say(`pause ${scope}${'refused' in hold ? `: ${hold.refused}` : ''}`)
-        if (!('refused' in hold)) held.push({ hold, deeds: deed.deeds })
+        if (held.some((each) => each.scope === scope)) return
+        const paused = await command(db, 'pause', scope)
+        say(`pause ${scope}${'refused' in paused ? `: ${paused.refused}` : ''}`)
+        if (!('refused' in paused)) held.push({ scope, deeds: deed.deeds })
         return
       }
       default:
@@ -150,16 +147,7 @@ async function run({ kills, seed, until, folder, say, closers }: Run): Promise<I
   closers.push(() => connection.close())
   const client = new Client({ connection })
   const { apiUrl } = outside.github
-  const observed = {
-    db,
-    client,
-    operate,
-    apiUrl,
-    issues,
-    liftedByThemselves: lifted.byThemselves,
-    startedWhilePaused: lifted.startedMeanwhile,
-  }
-  return invariants(observed)
+  return invariants({ db, client, operate, apiUrl, issues })
 }
 
 /** The main Session and the Tickets at work: a pause of one that only waits would prove little. */
@@ -192,7 +180,9 @@ async function notYet(db: Database, operate: (deed: string) => Promise<{ deliver
   const unread = await steadily(() =>
     db.selectFrom('inbox').select('address').where('session', 'is', null).where('dropped', 'is', null).execute(),
   )
-  const unsent = await steadily(() => db.selectFrom('outbox').select('key').where('state', 'not in', ['confirmed', 'failed']).execute())
+  const unsent = await steadily(() =>
+    db.selectFrom('outbox').select('key').where('state', 'not in', ['confirmed', 'failed', 'dropped']).execute(),
+  )
   const known = new Set(decided.map(({ guid }) => guid))
   return [
     ...deliveries.map(({ guid }) => guid).filter((guid) => !known.has(guid)),

@@ -14,7 +14,7 @@ import { startPostgres } from '../../worker/embedded/postgres.ts'
 import { postgresUser } from '../../worker/embedded/postgres-files.ts'
 import { APP_ROLE } from '../../worker/embedded/postgres-roles.ts'
 import { freePort } from '../../worker/embedded/process.ts'
-import { openGate, through } from '../gate.ts'
+import { gateBefore, through } from '../gate.ts'
 import { freshDatabase, testFolder } from '../services.ts'
 import { post, takenDown } from './deliveries.ts'
 import { eventually, finished, openHouse } from './house.ts'
@@ -46,14 +46,13 @@ test('[M1] [F025] with the database down a delivery is answered 503, and with th
 
 test('[M1] a database that takes connections and never answers: a delivery is answered 503 in time, and what waited goes on by itself', async () => {
   const { appUrl } = await freshDatabase('hangs')
-  const { hostname: host, port } = new URL(appUrl)
-  const gate = await openGate({ host, port: Number(port) })
+  const gate = await gateBefore(appUrl)
   onTestFinished(gate.close)
   const house = await openHouse({ world, scenario: fixFailingTest, databaseUrl: through(gate, appUrl) })
   const issue = await house.openIssue()
   await eventually('the Ticket is at work', () => house.ledger.db.selectFrom('toolCall').select('call').executeTakeFirst())
 
-  gate.shut()
+  gate.hang()
   const began = performance.now()
   expect((await post(house, { body: '{}', event: 'watch' })).status).toBe(503)
   expect(performance.now() - began).toBeLessThan(10_000) // so long GitHub waits

@@ -3,8 +3,10 @@ import { randomUUID } from 'node:crypto'
 import { expect, test, vi } from 'vitest'
 import { expected, fixFailingTest, world } from '../../rehearsal/scenarios/fix-failing-test.ts'
 import { faultsOf } from '../../rehearsal/scenarios/world.ts'
+import { wake } from '../../workflows/protocol.ts'
 import { post, takenDown } from './deliveries.ts'
-import { eventually, finished, idle, openHouse } from './house.ts'
+import { eventually, finished, type House, idle, openHouse } from './house.ts'
+import { onlyAcknowledges } from './scripts.ts'
 
 vi.setConfig({ testTimeout: 120_000 })
 
@@ -95,3 +97,78 @@ test('[P4] [F147] [F304] outsiders and the agent itself start nothing; a follow-
   expect(await db.selectFrom('ticket').select('id').execute()).toHaveLength(1)
   expect(faultsOf(expected, await house.end(issue))).toEqual([])
 })
+
+test('[F104] [F113] [M1] sent again while the handling takes twelve seconds, it is acknowledged at once both times, and the second is dropped', async () => {
+  const house = await openHouse({ world, scenario: onlyAcknowledges(fixFailingTest) })
+  const { db } = house.ledger
+  const { body } = await takenDown(house, world)
+  await house.operate('setFaults', { rules: [{ does: 'delay', ms: 12_000, match: { path: '/permission$' } }] })
+  const guid = randomUUID()
+  const posted = async () => {
+    const began = performance.now()
+    const answer = await post(house, { body, guid })
+    expect(answer.status).toBe(202)
+    expect(performance.now() - began).toBeLessThan(1_000)
+    return ((await answer.json()) as { message: string }).message
+  }
+  expect(await posted()).toBe('The delivery is stored.')
+  // GitHub is asked who wrote it, and answers late
+  await eventually('it is being decided', () => db.selectFrom('account').select('id').executeTakeFirst())
+  expect(await posted()).toBe('The delivery is known already.')
+  const rows = () => db.selectFrom('delivery').select(['state', 'tries', 'settledAt']).where('guid', '=', guid).execute()
+  expect(await rows()).toEqual([{ state: 'pending', tries: 0, settledAt: null }])
+
+  await eventually('the Ticket acknowledges', () =>
+    db.selectFrom('outbox').select('id').where('state', '=', 'confirmed').executeTakeFirst(),
+  )
+  await idle(house)
+  expect(await rows()).toEqual([{ state: 'normalised', tries: 0, settledAt: expect.any(Date) }])
+  expect(await asked(house)).toEqual({ triggers: 1, tickets: 1, comments: 1 })
+})
+
+test('[F105] [F123] [M4] presented again after it was answered, and once more after a restart, it is acknowledged and answered no second time', async () => {
+  const house = await openHouse({ world, scenario: onlyAcknowledges(fixFailingTest) })
+  const { db } = house.ledger
+  const { body } = await takenDown(house, world)
+  const guid = randomUUID()
+  expect((await post(house, { body, guid })).status).toBe(202)
+  await eventually('the Ticket acknowledges', () =>
+    db.selectFrom('outbox').select('id').where('state', '=', 'confirmed').executeTakeFirst(),
+  )
+  await idle(house)
+  const before = { ...(await asked(house)), requests: house.model.requests().length }
+  expect(before).toMatchObject({ triggers: 1, tickets: 1, comments: 1 })
+
+  expect((await post(house, { body, guid })).status).toBe(202)
+  await house.restart()
+  for (const again of [guid, randomUUID()]) expect((await post(house, { body, guid: again })).status).toBe(202)
+  // and every workflow is woken as if it had missed its last message
+  for (const id of ['main', 'ticket-1']) await house.client.workflow.getHandle(id).signal(wake)
+  await eventually('the copy under another id is decided', async () => {
+    const rows = await db
+      .selectFrom('delivery')
+      .select(['state', 'reason'])
+      .where('event', '=', 'issues')
+      .where('guid', '!=', guid)
+      .execute()
+    return rows.length > 0 && rows.every(({ state, reason }) => state === 'ignored' && reason?.includes('taken in before'))
+  })
+  await eventually('the woken workflows have looked', async () => {
+    const standing = await Promise.all(['main', 'ticket-1'].map((id) => house.client.workflow.getHandle(id).describe()))
+    return standing.every(({ raw }) => (raw.pendingActivities ?? []).length === 0 && !raw.pendingWorkflowTask)
+  })
+  await idle(house)
+  expect({ ...(await asked(house)), requests: house.model.requests().length }).toEqual(before)
+})
+
+/** What the one message about the issue has become: Triggers of a person, Tickets, and comments that the agent wrote. */
+async function asked({ ledger, github }: House) {
+  const count = async (rows: Promise<unknown[]>) => (await rows).length
+  const { comments, accounts } = github.operator.state()
+  const agent = accounts.find(({ login }) => login === `${world.app.slug}[bot]`)!
+  return {
+    triggers: await count(ledger.db.selectFrom('trigger').select('id').where('rule', '!=', 'P1').execute()),
+    tickets: await count(ledger.db.selectFrom('ticket').select('id').execute()),
+    comments: comments.filter(({ userId }) => userId === agent.id).length,
+  }
+}

@@ -11,11 +11,12 @@ import { type Connected, connect, transaction } from '../../ledger/database.ts'
 import { type NewCommand, type Recorded, recordCommand } from '../../ledger/pauses.ts'
 import { type OfflineGithub, startGithub } from '../../rehearsal/github/server.ts'
 import type { Scenario } from '../../rehearsal/model/script.ts'
-import { type Model, startModel } from '../../rehearsal/model/server.ts'
+import { type Model, type ModelSettings as ModelServerSettings, startModel } from '../../rehearsal/model/server.ts'
 import type { End, World } from '../../rehearsal/scenarios/world.ts'
 import { type Operate, openIssue, pointHook, readEnd, setStage } from '../../rehearsal/stage.ts'
 import { type Closer, closeAll } from '../../worker/close-all.ts'
 import type { ProgramGiven } from '../../worker/program.ts'
+import { type Gate, openGate } from '../gate.ts'
 import { freshDatabase, freshNamespace, testFolder } from '../services.ts'
 import { inChild, inThisProcess, type Run, type Running } from './running.ts'
 
@@ -35,11 +36,20 @@ export interface House {
   home: string
   /** What the program logged so far, all levels. */
   logged(): string
+  /** Between the program and Temporal; only in a gated house. */
+  gate: Gate
+  panelUrl: string
   /** Ends the program as a SIGTERM does, and starts another one on the same state; variables given here change. */
   restart(environment?: Record<string, string>): Promise<void>
   stop(): Promise<void>
-  /** SIGKILL, then another program on the same state; only for a house that runs in a child process. */
+  /** SIGKILL; only for a house that runs in a child process. */
+  kill(): Promise<void>
+  /** Another program on the same state, after a stop or a kill. */
+  start(): Promise<void>
+  /** SIGKILL, then another program on the same state. */
   killAndRestart(): Promise<void>
+  /** Another program on the same state while this one still works, which then ends as at a SIGTERM: a new version is rolled out. */
+  takeOver(): Promise<void>
   /** Temporal's data are gone: another program on the same state, at an empty namespace. */
   loseTemporal(): Promise<void>
   /** A person's command from the terminal: the row, of which the dispatcher tells the workflows. */
@@ -58,8 +68,12 @@ export interface HouseGiven {
   maxCachedWorkflows?: number
   /** The key that the model server asks for. */
   modelKey?: string
+  /** Looks at each request before the model answers it; `overloaded` makes the answer a 503. */
+  beforeModel?: NonNullable<ModelServerSettings['before']>
   /** Something that stands between the product and the model server, and answers with its own address. */
   inFrontOfModel?: (url: string) => Promise<{ url: string; close(): Promise<unknown> }>
+  /** Put a gate between the program and Temporal, which a test can shut; the test's own client passes beside it. */
+  gated?: boolean
   /** Run the program as a process of its own, so that it can be killed. */
   child?: boolean
 }
@@ -75,9 +89,15 @@ export async function openHouse(given: HouseGiven): Promise<House> {
   })
   const databaseUrl = given.databaseUrl ?? (await freshDatabase('house')).appUrl
   let temporal = await freshNamespace('house')
+  const gate = given.gated ? await openGate(temporal.address) : null
+  if (gate) closers.push(gate.close)
   const github = await startGithub({ folder: join(folder, 'github'), contract: true })
   closers.push(github.close)
-  const model = await startModel({ scenarios: [given.scenario], ...(given.modelKey ? { key: given.modelKey } : {}) })
+  const model = await startModel({
+    scenarios: [given.scenario],
+    ...(given.modelKey ? { key: given.modelKey } : {}),
+    ...(given.beforeModel ? { before: given.beforeModel } : {}),
+  })
   closers.push(model.close)
   const between = await given.inFrontOfModel?.(model.url)
   if (between) closers.push(between.close)
@@ -93,7 +113,7 @@ export async function openHouse(given: HouseGiven): Promise<House> {
     const run: Run = {
       settings,
       databaseUrl,
-      temporal,
+      temporal: { ...temporal, address: gate?.address ?? temporal.address },
       home,
       host: 'test',
       github: githubSettings,
@@ -119,6 +139,15 @@ export async function openHouse(given: HouseGiven): Promise<House> {
     running = null
   }
 
+  const kill = async () => {
+    await running?.kill()
+    running = null
+  }
+  const present = () => {
+    if (!running) throw new Error('the program of this house is stopped')
+    return running
+  }
+
   tellAll = () => situation({ ledger, model, logged: () => lines.join('') })
 
   return {
@@ -136,8 +165,14 @@ export async function openHouse(given: HouseGiven): Promise<House> {
     temporalAddress: temporal.address,
     home,
     get webhookUrl() {
-      if (!running) throw new Error('the program of this house is stopped')
-      return running.webhookUrl
+      return present().webhookUrl
+    },
+    get panelUrl() {
+      return present().panelUrl
+    },
+    get gate() {
+      if (!gate) throw new Error('this house has no gate: open it with "gated"')
+      return gate
     },
     logged: () => lines.join(''),
     stop,
@@ -146,9 +181,18 @@ export async function openHouse(given: HouseGiven): Promise<House> {
       environment = { ...environment, ...changed }
       running = await start(environment)
     },
-    async killAndRestart() {
-      await running?.kill()
+    kill,
+    async start() {
       running = await start(environment)
+    },
+    async killAndRestart() {
+      await kill()
+      running = await start(environment)
+    },
+    async takeOver() {
+      const before = running
+      running = await start(environment)
+      await before?.stop()
     },
     async loseTemporal() {
       await stop()
@@ -184,7 +228,7 @@ function logInto(lines: string[]): ProgramGiven['log'] {
 
 let mode: Promise<'bubblewrap' | 'off'> | null = null
 /** Without bubblewrap (an ordinary user's machine) the scripted model runs unsandboxed, as the rehearsal does. */
-function sandboxMode(): Promise<'bubblewrap' | 'off'> {
+export function sandboxMode(): Promise<'bubblewrap' | 'off'> {
   mode ??= createSandbox({ mode: 'bubblewrap', allowedHosts: [] })
     .available()
     .then(({ ok }) => (ok ? 'bubblewrap' : 'off'))

@@ -104,6 +104,48 @@ test('[O1] a conversation that does not fit is asked of no model; with room for 
   expect(await house.ledger.db.selectFrom('alarm').select('id').where('endedAt', 'is', null).execute()).toEqual([])
 })
 
+test('[F331] [D8] an answer of nothing, and a kill while the model speaks, leave a Session that a strict provider takes and that goes on', async () => {
+  const goesOn = 'Please go on.'
+  const scenario = rescript(fixFailingTest, {
+    first: [
+      {
+        name: 'says nothing',
+        when: (view) => view.result('orchestrator_acknowledge') !== null && !view.heard.includes(goesOn),
+        answer: { text: '' },
+        delayMs: 3_000,
+      },
+      {
+        name: 'says spaces with its next call',
+        when: (view) => view.lastUser.includes(goesOn) && view.last.startsWith('[user]'),
+        answer: { text: ' \n', calls: [{ name: 'glob', input: { pattern: '*' } }] },
+      },
+    ],
+  })
+  const house = await openHouse({ world, scenario, inFrontOfModel: strict, child: true })
+  const { db } = house.ledger
+  const issue = await house.openIssue()
+  const speaking = () => house.model.requests().filter(({ line }) => line?.includes('says nothing')).length
+  await eventually('the model speaks', async () => speaking() === 1)
+  await house.killAndRestart()
+  await eventually('the model has said nothing', () =>
+    db.selectFrom('step').select('step').where('session', '=', 't1-1').where('outcome', '=', 'end').executeTakeFirst(),
+  )
+  expect(speaking()).toBe(2)
+  await house.operate('comment', { repository, number: issue, as: 'mara', body: goesOn })
+  await finished(house)
+  expect(faultsOf(expected, await house.end(issue))).toEqual([])
+  expect(house.model.requests().some(({ line }) => line?.includes('says spaces'))).toBe(true)
+  expect(await db.selectFrom('request').select('error').where('outcome', '=', 'failed').execute()).toEqual([])
+})
+
+/** As providers do that take no empty words in a conversation. */
+const strict = (model: string) =>
+  inFront(model, ({ messages }) => {
+    const isEmpty = ({ role, content, tool_calls }: { role: string; content?: unknown; tool_calls?: unknown[] }) =>
+      role === 'assistant' && (typeof content === 'string' && content !== '' ? content.trim() === '' : !tool_calls?.length)
+    return messages.some(isEmpty) ? { status: 400, message: 'an assistant message must not be empty' } : null
+  })
+
 function openAlarm({ ledger }: House, kind: string) {
   return eventually(`an alarm of kind ${kind}`, () =>
     ledger.db.selectFrom('alarm').select(['subject', 'body']).where('kind', '=', kind).where('endedAt', 'is', null).executeTakeFirst(),
@@ -111,13 +153,23 @@ function openAlarm({ ledger }: House, kind: string) {
 }
 
 /** Answers so many requests with 503, then passes them on. */
-const overloaded = (times: number) => async (model: string) => {
+const overloaded = (times: number) => (model: string) => {
   let left = times
+  return inFront(model, () => (left-- > 0 ? { status: 503, message: 'overloaded' } : null))
+}
+
+type Refuse = (body: {
+  messages: { role: string; content?: unknown; tool_calls?: unknown[] }[]
+}) => { status: number; message: string } | null
+
+/** Passes on what is not refused. */
+async function inFront(model: string, refuse: Refuse) {
   const server = createServer(async (request, response) => {
     const body = Buffer.concat(await request.toArray())
-    if (left > 0) {
-      left -= 1
-      response.writeHead(503, { 'content-type': 'application/json' }).end('{"error":{"message":"overloaded"}}')
+    const refused = refuse(JSON.parse(body.toString()))
+    if (refused) {
+      const error = { error: { message: refused.message } }
+      response.writeHead(refused.status, { 'content-type': 'application/json' }).end(JSON.stringify(error))
       return
     }
     const answer = await fetch(new URL(request.url!, model), { method: 'POST', headers: { 'content-type': 'application/json' }, body })

@@ -1,4 +1,4 @@
-/** The program alone, as a process that a test can kill: one JSON line in with what it is given, one out with its address. */
+/** The program alone, as a process that a test can kill: one JSON line in with what it is given, one out with its addresses. */
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { pino } from 'pino'
@@ -14,7 +14,8 @@ const program = await startProgram({
   sandbox: createSandbox({ mode: sandbox, allowedHosts: [] }),
   log: pino({ level: 'info' }, pino.destination({ dest: 2, sync: true })),
 })
-process.stdout.write(`${JSON.stringify({ webhookUrl: program.servers.webhookUrl })}\n`)
+const { webhookUrl, panelUrl } = program.servers
+process.stdout.write(`${JSON.stringify({ webhookUrl, panelUrl })}\n`)
 
 process.on('SIGTERM', async () => {
   await program.stop()

@@ -2,6 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
+import { textOf } from '../../rehearsal/model/protocol.ts'
 import { expected, fixFailingTest, world } from '../../rehearsal/scenarios/fix-failing-test.ts'
 import { faultsOf } from '../../rehearsal/scenarios/world.ts'
 import { eventually, finished, type House, openHouse } from './house.ts'
@@ -28,7 +29,7 @@ const MOMENTS: [string, (house: House) => Promise<unknown>][] = [
   ],
 ]
 
-test('[M4] stopped or killed in the middle three times, it comes to the same end, and nothing is said or done twice', async () => {
+test('[M4] [F325] [F330] stopped or killed in the middle three times, it goes on by itself to the same end, and nothing is said, asked or done twice', async () => {
   // side by side: most of the time passes while Temporal waits for the heartbeats of those that were killed
   await Promise.all([
     interrupted(await openHouse({ world, scenario: slow }), (house) => house.restart()),
@@ -47,11 +48,28 @@ async function interrupted(house: House, interrupt: (house: House) => Promise<vo
   expect(faultsOf(expected, await house.end(issue))).toEqual([])
   expect(house.model.unexpected()).toEqual([])
   await commandsRanOnce(house)
+  conversationsOnlyGrow(house)
   const { db } = house.ledger
   const cutOff = await db.selectFrom('toolCall').select('tool').where('outcome', '=', 'interrupted').execute()
   expect(cutOff).toEqual([{ tool: 'shell' }])
   const open = await db.selectFrom('outbox').select('key').where('state', '!=', 'confirmed').execute()
   expect(open).toEqual([])
+}
+
+/** What the model was told and what it answered stays as it was, and nothing is told a second time (F330). */
+function conversationsOnlyGrow({ model }: House): void {
+  for (const role of ['main', 'executor'] as const) {
+    // of a step that was asked for twice the last one was answered
+    const steps = new Map(model.requests().flatMap((each) => (each.role === role ? [[each.step, each.body.messages]] : [])))
+    const talks = [...steps.values()].map((messages) => messages.filter((message) => message.role !== 'system'))
+    for (const [nth, talk] of talks.entries()) {
+      const before = talks[nth - 1] ?? []
+      expect(talk.slice(0, before.length)).toEqual(before)
+      const told = talk.filter((message) => message.role === 'user').map(({ content }) => textOf(content))
+      expect(new Set(told).size).toBe(told.length)
+    }
+    expect(talks.length).toBeGreaterThan(1)
+  }
 }
 
 /** Not only written down as begun: the command itself has said so. */

@@ -7,6 +7,7 @@ import { type ProgramGiven, startProgram } from '../../worker/program.ts'
 
 export interface Running {
   webhookUrl: string
+  panelUrl: string
   stop(): Promise<void>
   kill(): Promise<void>
 }
@@ -19,6 +20,7 @@ export async function inThisProcess(given: ProgramGiven): Promise<Running> {
   const { servers, stop } = await startProgram(given)
   return {
     webhookUrl: servers.webhookUrl!,
+    panelUrl: servers.panelUrl,
     stop,
     kill: () => Promise.reject(new Error('a program in the test\'s own process cannot be killed: open the house with "child"')),
   }
@@ -46,5 +48,5 @@ export async function inChild(run: ChildRun, onText: (text: string) => void): Pr
     child.kill(signal)
     await exited
   }
-  return { ...(JSON.parse(line) as { webhookUrl: string }), stop: end('SIGTERM'), kill: end('SIGKILL') }
+  return { ...(JSON.parse(line) as Pick<Running, 'webhookUrl' | 'panelUrl'>), stop: end('SIGTERM'), kill: end('SIGKILL') }
 }

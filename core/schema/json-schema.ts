@@ -1,6 +1,5 @@
-/** A tool's input as the JSON schema that a provider gets: one plain closed object, without what providers refuse or misread. */
+/** A closed object of values as the JSON schema that a provider gets: plain, without what providers refuse or misread. */
 import { z } from 'zod'
-import type { Tool } from './tool.ts'
 
 export interface ObjectSchema {
   type: 'object'
@@ -21,10 +20,12 @@ export interface Node {
   maxItems?: number
   items?: Node
   properties?: Record<string, Node>
+  /** What every value of a record is; false: a closed object. */
+  additionalProperties?: Node | false
 }
 
-export function jsonSchema(tool: Tool): ObjectSchema {
-  const { $schema, ...schema } = z.toJSONSchema(tool.input, { io: 'input' })
+export function jsonSchema({ input }: { input: z.ZodObject }): ObjectSchema {
+  const { $schema, ...schema } = z.toJSONSchema(input, { io: 'input' })
   return plain(schema) as ObjectSchema
 }
 

@@ -1,0 +1,35 @@
+/** Whether a message is ground enough for a model to save the prompt configuration (spec B8, Q3): an admin asked the agent for it. */
+import { mayAdminister, type Permission } from './permission.ts'
+
+export interface BasisFacts {
+  message: number
+  /** Null: there is no such message. */
+  said: {
+    kind: 'message' | 'fact'
+    author: string
+    /** By verified facts when it came: a person with write permission, not through an app, nor edited by somebody with less. */
+    member: boolean
+    addressesAgent: boolean
+    purged: boolean
+    /** As GitHub says now, of the place where it was said. */
+    permission: Permission | null
+  } | null
+}
+
+export function promptsBasis({ message, said }: BasisFacts): { allowed: true } | { refused: string } {
+  const because = reason(said)
+  if (because === null) return { allowed: true }
+  return {
+    refused: `Refused: message ${message} ${because}. Prompts are saved only when an admin (admin or maintain permission) asks the agent for it; name that admin's message as the basis. Nothing was saved.`,
+  }
+}
+
+function reason(said: BasisFacts['said']): string | null {
+  if (said === null) return 'does not exist'
+  if (said.purged) return 'was removed from the record'
+  if (said.kind !== 'message') return 'is an event and no message of a person'
+  if (!said.member) return `is by ${said.author}, who is no member there`
+  if (!said.addressesAgent) return `by ${said.author} was not addressed to the agent`
+  if (said.permission === null || !mayAdminister(said.permission)) return `is by ${said.author}, who is a member there and no admin`
+  return null
+}
