@@ -61,7 +61,8 @@ async function step(deps: Deps, at: Address, running: Running): Promise<StepResu
 
     const opened = await openRequest(deps.db, at, view.scope, requestRow(deps, view, built), deps.storedTexts)
     if (opened === 'moved') continue // a save, a new Policy or a pause came in between: look again
-    return ask(deps, { at, view, built, request: opened.id, isRecorded: opened.isRecorded }, running)
+    const wire = openWire({ keepsAnswer: opened.isRecorded })
+    return ask(deps, { at, view, built, request: opened.id, wire }, running)
   }
 }
 
@@ -170,12 +171,11 @@ interface Asked {
   view: StepView
   built: Ready
   request: number
-  isRecorded: boolean
+  wire: Wire
 }
 
 async function ask(deps: Deps, asked: Asked, running: Running): Promise<StepResult> {
-  const { view, built, request } = asked
-  const wire = openWire({ keepsAnswer: asked.isRecorded })
+  const { view, built, request, wire } = asked
   let answer: ModelAnswer
   try {
     answer = await streamAnswer({
@@ -186,15 +186,15 @@ async function ask(deps: Deps, asked: Asked, running: Running): Promise<StepResu
       signal: running.signal,
     })
   } catch (error) {
-    return await failed(deps, { ...asked, wireSha: wireSha(wire) }, error, running)
+    return await failed(deps, asked, error, running)
   } finally {
-    const received = asked.isRecorded ? wire.received() : null
+    const received = wire.received()
     if (received) await storeRecording(deps.db, request, received)
   }
   for (const kind of OVER_WHEN_ANSWERED) await endAlarm(deps.db, kind, view.scope)
   const { said, calls } = readAnswer(answer, asked.at.step, built.offered)
   const invalid = stuckCall(view, calls)
-  if (invalid) return stuck(deps, { ...asked, wireSha: wireSha(wire) }, answer, invalid.fault)
+  if (invalid) return stuck(deps, asked, answer, invalid.fault)
   const taken = {
     request,
     answer: said,
@@ -207,12 +207,12 @@ async function ask(deps: Deps, asked: Asked, running: Running): Promise<StepResu
   return resultOf(deps, asked.at, await commitStep(deps.db, asked.at, view.scope, taken))
 }
 
-const wireSha = (wire: Wire): Buffer | null => {
+/** Of what went out (spec C8). */
+function wireSha(wire: Wire): Buffer | null {
   const sent = wire.sent()
   return sent === null ? null : shaOf(sent)
 }
 
-type Sent = Asked & { wireSha: Buffer | null }
 /** The call that cannot run and that the model makes for the third time in a row, whatever else its answers contain. */
 function stuckCall(view: StepView, calls: readonly ReadCall[]): (ReadCall & { fault: string }) | undefined {
   const answers = view.log.filter((entry) => entry.kind === 'answer').slice(-2)
@@ -228,9 +228,15 @@ function stuckCall(view: StepView, calls: readonly ReadCall[]): (ReadCall & { fa
     })
 }
 
-async function stuck(deps: Deps, { view, request, wireSha }: Sent, answer: ModelAnswer, fault: string): Promise<StepResult> {
+async function stuck(deps: Deps, { view, request, wire }: Asked, answer: ModelAnswer, fault: string): Promise<StepResult> {
   const error = `the model made the same invalid call three times in a row: ${fault.split('\n')[0]}`
-  await closeRequest(deps.db, request, { outcome: 'failed', error, finishReason: answer.finishReason, wireSha, ...answer.usage })
+  await closeRequest(deps.db, request, {
+    outcome: 'failed',
+    error,
+    finishReason: answer.finishReason,
+    wireSha: wireSha(wire),
+    ...answer.usage,
+  })
   await raiseAlarm(deps.db, 'error', view.scope, `${view.session}: ${error}`)
   return { outcome: 'error' }
 }
@@ -242,16 +248,16 @@ const UNKNOWN_TRIES = 5
 /** An outage that lasts longer is told to people, once (spec O1). */
 const PATIENCE_MS = 10 * 60_000
 
-async function failed(deps: Deps, { at, view, request, wireSha }: Sent, error: unknown, running: Running): Promise<StepResult> {
+async function failed(deps: Deps, { at, view, request, wire }: Asked, error: unknown, running: Running): Promise<StepResult> {
   if (running.signal.aborted) {
-    await closeRequest(deps.db, request, { outcome: 'cut off', wireSha })
+    await closeRequest(deps.db, request, { outcome: 'cut off', wireSha: wireSha(wire) })
     throw running.signal.reason
   }
   const failure = judgeFailure(error, deps.now())
   await closeRequest(deps.db, request, {
     outcome: 'failed',
     error: failure.message,
-    wireSha,
+    wireSha: wireSha(wire),
     ...(error instanceof BrokenAnswer ? error.usage : {}),
   })
   deps.log.warn({ session: view.session, request, failure }, 'a model request failed')

@@ -67,25 +67,3 @@ async function everyRow({ ledger }: House): Promise<Record<string, unknown[]>> {
   }[]
   return Object.fromEntries(await Promise.all(tables.map(async ({ name }) => [name, await rows(`select * from "${name}" order by 1, 2`)])))
 }
-
-test('[D9] what was not recorded cannot be replayed: it says how to switch recording on, and ends with 1', async () => {
-  const house = await openHouse({ world, scenario: fixFailingTest })
-  const env = { DATABASE_URL: house.databaseUrl }
-  expect(await switchyard(['replay', 'main'], env)).toEqual({
-    code: 1,
-    out: '',
-    err: 'switchyard: main-1 has finished no step yet, so there is nothing to replay\n',
-  })
-  await house.openIssue()
-  await finished(house)
-  expect(await switchyard(['replay', 'T-1'], env)).toEqual({
-    code: 1,
-    out: '',
-    err: 'switchyard: nothing of this was recorded: say switchyard record on; what t1-1 is answered from then on can be replayed\n',
-  })
-  expect(await switchyard(['replay', 'T-1', '--step', '99'], env)).toMatchObject({ code: 1, err: expect.stringContaining('no such step') })
-  expect(await switchyard(['replay', 'T-1', '--turn', 'x'], env)).toMatchObject({
-    code: 2,
-    err: 'switchyard: --turn takes a number from 1, not "x"\n',
-  })
-})
