@@ -19,7 +19,9 @@ A change with "write" replaces the text of a section (${SECTION_NAMES.join(', ')
 to the program's own text. Fields of sections, skills and Policy are not changed here: those are people's to set in the panel or by command.
 
 Refused are a message that is no ground, a base that is no longer the newest revision (read again and decide again), and texts with faults; every fault
-is named with its place, and nothing is saved. What is saved holds from the next request of every agent on.`,
+is named with its place, and nothing is saved. What is saved holds from the next request of every agent on.
+
+The message itself is still a candidate: where it asks for nothing else, ignore it afterwards with the new revision as the reason.`,
   input: z.strictObject({
     basis: z.int().positive().describe("the number of the admin's message, as its card shows it"),
     base: z.int().positive().describe('the revision that the change is made from'),
