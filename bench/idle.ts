@@ -11,7 +11,6 @@ import { MAIN, ticketScope } from '../core/ticket/scope.ts'
 import { SEARCH_ATTRIBUTES } from '../core/ticket/search-attributes.ts'
 import { type Connected, connect, type Database, transaction } from '../ledger/database.ts'
 import { delivered, judged, notice } from '../ledger/fixture.ts'
-import { drop } from '../ledger/inbox.ts'
 import { takeIn } from '../ledger/intake.ts'
 import { recordCommand } from '../ledger/pauses.ts'
 import { startTicket } from '../ledger/tickets.ts'
@@ -92,8 +91,8 @@ async function startOne(db: Database, issue: number): Promise<number> {
     const { id: candidate } = await tx.selectFrom('candidate').select('id').where('trigger', '=', taken!.trigger).executeTakeFirstOrThrow()
     const result = await startTicket(tx, { candidate, title: 'Fix it', note: '', decidedBy: 'bench' })
     if ('refused' in result) throw new Error(result.refused)
-    const card = await tx.selectFrom('inbox').select('id').where('candidate', '=', candidate).executeTakeFirstOrThrow()
-    await drop(tx, [card.id], 'decided by the benchmark')
+    // as if the main Session had read the card in its first step
+    await tx.updateTable('inbox').set({ session: 'main-1', step: 1 }).where('candidate', '=', candidate).execute()
     // it stands on a commit already: nothing is fetched
     await tx
       .updateTable('session')
