@@ -191,7 +191,7 @@ async function ask(deps: Deps, asked: Asked, running: Running): Promise<StepResu
     const received = wire.received()
     if (received) await storeRecording(deps.db, request, received)
   }
-  for (const kind of OVER_WHEN_ANSWERED) await endAlarm(deps.db, kind, view.scope)
+  await endAlarm(deps.db, OVER_WHEN_ANSWERED, view.scope)
   const { said, calls } = readAnswer(answer, asked.at.step, built.offered)
   const invalid = stuckCall(view, calls)
   if (invalid) return stuck(deps, asked, answer, invalid.fault)

@@ -14,11 +14,11 @@ export async function raiseAlarm(db: Database | Tx, kind: AlarmKind, subject: st
     .execute()
 }
 
-export async function endAlarm(db: Database | Tx, kind: AlarmKind, subject: string): Promise<void> {
+export async function endAlarm(db: Database | Tx, kind: AlarmKind | readonly AlarmKind[], subject: string): Promise<void> {
   await db
     .updateTable('alarm')
     .set({ endedAt: sql<Date>`now()` })
-    .where('kind', '=', kind)
+    .where('kind', 'in', typeof kind === 'string' ? [kind] : kind)
     .where('subject', '=', subject)
     .where('endedAt', 'is', null)
     .execute()
