@@ -4,7 +4,7 @@ import { defineConfig } from 'vitest/config'
 export default defineConfig({
   test: {
     // most of an end-to-end test is waiting, for Temporal and for processes
-    maxWorkers: 2,
+    maxWorkers: 3,
     include: ['**/*.test.ts'],
     exclude: ['**/node_modules/**', '.switchyard/**', 'test/histories/**'],
     pool: 'forks',
