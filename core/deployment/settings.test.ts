@@ -22,7 +22,7 @@ test('every fault is listed at once, with the name and what was expected', () =>
     'SWITCHYARD_PORT: "80a" is not a port: a number from 1 to 65535',
     'GITHUB_APP_PRIVATE_KEY: not a PEM private key (starts with "/run/secrets/k"): give the key itself, or GITHUB_APP_PRIVATE_KEY_FILE',
     'SANDBOX: "chroot" is not known: bubblewrap, off',
-    'switchyard.yaml sandbx: no such key: did you mean sandbox?; legal: sandbox, github, worker',
+    'switchyard.yaml sandbx: no such key: did you mean sandbox?; legal: sandbox, github, personas, worker',
   ])
 })
 
