@@ -4,6 +4,5 @@ import type { Deps } from './deps.ts'
 
 export async function openingSentence(deps: Deps): Promise<string> {
   const { document } = await deps.readConfiguration(deps.db)
-  const written = (document.sections as { communication?: { opening?: string } }).communication?.opening
-  return written ?? DEFAULT_OPENING
+  return document.sections.communication?.opening ?? DEFAULT_OPENING
 }

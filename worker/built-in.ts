@@ -29,8 +29,11 @@ function persona(role: Role, path: string): string {
 
 function readText(path: string, what: string): string {
   try {
-    return readFileSync(path, 'utf8').replace(/\r\n?/g, '\n')
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(path)).replace(/\r\n?/g, '\n')
+    if (text.includes('\0')) throw new TypeError('NUL')
+    return text
   } catch (error) {
+    if (error instanceof TypeError) throw new Error(`${what} names ${path}, which is no UTF-8 text`)
     throw new Error(`${what} names ${path}, which cannot be read (${(error as { code?: string }).code})`)
   }
 }

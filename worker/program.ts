@@ -13,6 +13,7 @@ import type { Sandbox } from '../activities/workspace/sandbox.ts'
 import { createWorkspaces } from '../activities/workspaces.ts'
 import type { GithubSettings, ModelSettings, Settings } from '../core/deployment/settings.ts'
 import { deploymentValues } from '../core/deployment/values.ts'
+import type { Database } from '../ledger/database.ts'
 import { connect } from '../ledger/database.ts'
 import { createDeliveryStore } from '../ledger/deliveries.ts'
 import { createConfigurationReader } from '../ledger/revisions.ts'
@@ -197,10 +198,11 @@ async function answers(service: string, question: Promise<unknown>): Promise<voi
 }
 
 function depsOf({ given, ledger, github }: Here): Deps {
+  const readConfiguration = createConfigurationReader()
   const builtIn = loadBuiltInTexts(given.settings.file.personas)
   return {
     db: ledger.db,
-    readConfiguration: createConfigurationReader(),
+    readConfiguration,
     storedTexts: new Set(),
     builtIn,
     readDrift: createDriftReader(builtIn, given.log),
@@ -211,7 +213,7 @@ function depsOf({ given, ledger, github }: Here): Deps {
       home: given.home,
       sandbox: given.sandbox ?? noSandbox,
       github: github?.client ?? null,
-      author: () => commitAuthor(github),
+      author: () => commitAuthor(ledger.db, readConfiguration, github),
     }),
     host: given.host,
     ticketBudgetTokens: given.settings.ticketBudgetTokens,
@@ -237,8 +239,15 @@ const notHere = (): never => {
 const noModel: Model = { provider: 'none', nameFor: notHere, languageModel: notHere, contextTokens: 0 }
 const noSandbox: Sandbox = { mode: 'off', run: notHere, available: notHere, close: async () => undefined }
 
-/** Commits carry the agent account's no-reply address, made of its account's id (spec A1, F300). */
-async function commitAuthor(github: GithubAccess | null): Promise<{ name: string; email: string }> {
+/** The team's `commitAuthor`, else the agent account's no-reply address, made of its account's id (spec A1, F300). */
+async function commitAuthor(
+  db: Database,
+  readConfiguration: Deps['readConfiguration'],
+  github: GithubAccess | null,
+): Promise<{ name: string; email: string }> {
+  const { document } = await readConfiguration(db)
+  const written = document.sections.delivery?.commitAuthor
+  if (written) return written
   if (!github) throw new Error('GitHub is off: there is no account to commit as')
   const { login, noReplyEmail } = await github.identity()
   return { name: login, email: noReplyEmail }

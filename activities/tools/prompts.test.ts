@@ -61,7 +61,7 @@ describe('saving for an admin', () => {
   })
 
   test.each<[string, Permission, Parameters<typeof hear>[1], RegExp]>([
-    ['[B8] [Q3] a member who is no admin', 'write', {}, /is by lin, who is a member there and no admin/],
+    ['[B8] [Q3] a member who is no admin', 'write', {}, /a member there and no admin/],
     ['[B8, F256] an outsider, whatever the page says that they link', 'read', { member: false }, /who is no member there/],
     ['[B8] an admin who spoke to somebody else', 'admin', { addressesAgent: false }, /was not addressed to the agent/],
     ['[B8] an event', 'admin', { kind: 'fact', addressesAgent: false, member: false }, /is an event and no message/],
@@ -91,7 +91,7 @@ describe('saving for an admin', () => {
     const basis = await said('admin')
     const stale = await head()
     expect(await save([{ piece: 'scope', change: 'write', text: 'First.' }], basis)).toMatch(/^Saved/)
-    expect(await save([{ piece: 'scope', change: 'write', text: 'Second.' }], basis, stale)).toMatch(
+    expect(await save([{ piece: 'scope', change: 'write', text: 'Second.' }], await said('admin'), stale)).toMatch(
       new RegExp(`REFUSED revision ${stale} is not the newest: r${stale + 1} by lin is`),
     )
   })
@@ -116,8 +116,46 @@ describe('saving for an admin', () => {
       skills: kept.skills,
       overrides: { 'runtime/work': { text: 'ours, better', base: 'of an older release' } },
     })
-    await save([{ piece: 'runtime/work', change: 'follow' }], basis)
+    await save([{ piece: 'runtime/work', change: 'follow' }], await said('admin'))
     expect((await readVersion(deps.db, 'prompts', await head()))!.document.overrides).toEqual({})
+  })
+
+  test('[M4] [B8] the same call again finds what it saved; another one on that ground is refused', async () => {
+    const basis = await said('admin')
+    const base = await head()
+    const wish = [{ piece: 'scope', change: 'write', text: `As of r${base}.` }]
+    const [first, second] = await Promise.all([save(wish, basis, base), save(wish, basis, base)])
+    expect([first, second, await save(wish, basis, base)]).toEqual(
+      [1, 2, 3].map(() => expect.stringMatching(new RegExp(`^Saved as revision ${base + 1}\\.`))),
+    )
+    expect(await head()).toBe(base + 1)
+    expect(await save([{ piece: 'scope', change: 'write', text: 'More.' }], basis)).toMatch(
+      new RegExp(`was the ground of revision ${base + 1} already`),
+    )
+  })
+
+  test("[N7] [B8] an admin's message that a member edited has the weaker authority; the older text, and a deleted one, have none", async () => {
+    const wish = [{ piece: 'scope', change: 'write', text: 'As edited.' }]
+    const object = 'issue_comment:77'
+    const first = await said('admin', { object })
+    await said('write', { author: 'bo' })
+    const editor = `${'bo'.length}00${'bo'.charCodeAt(0)}`
+    const edited = await said('admin', { object, event: 'issue_comment.edited', facts: { editor, editorLogin: 'bo', editorKind: 'user' } })
+    expect(await save(wish, first)).toMatch(/was edited since/)
+    expect(await save(wish, edited)).toMatch(/or was edited by somebody, who is a member there and no admin/)
+    const byNobody = await said('admin', { facts: { editor: 'unknown' } })
+    expect(await save(wish, byNobody)).toMatch(/no admin/)
+    const gone = await said('admin', { object: 'issue_comment:78' })
+    await hear(deps.db, {
+      number: 90,
+      object: 'issue_comment:78',
+      kind: 'fact',
+      event: 'issue_comment.deleted',
+      addressesAgent: false,
+      member: false,
+    })
+    expect(await save(wish, gone)).toMatch(/was deleted since/)
+    expect(await save(wish, await said('admin', { text: '@switchyard' }))).toMatch(/says nothing in words/)
   })
 
   test.each([

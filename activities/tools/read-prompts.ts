@@ -12,13 +12,16 @@ export async function readPrompts({ db, builtIn, readConfiguration }: Deps, id: 
   return text === null ? { refused: `there is no piece "${id}". Those there are: ${pieceNames(document).join(', ')}` } : { text }
 }
 
+/** So many are listed at once. */
+const MOST = 50
+
 /** `among`: only these may be read; null: every one. */
 export async function readRevisions({ db, builtIn }: Deps, id: string | undefined, among: readonly number[] | null): Promise<ToolAnswer> {
   if (id === undefined) {
-    const heads = await versions(db, 'prompts', { most: 50 })
-    const shown = heads.filter(({ number }) => among === null || among.includes(number))
-    const older = among === null && heads.length === 50 ? ['(older ones by their id)'] : []
-    return { text: [...shown.map(headLine), ...older].join('\n') }
+    const heads = await versions(db, 'prompts', { most: among === null ? MOST + 1 : among.length + 1 })
+    const readable = heads.filter(({ number }) => among === null || among.includes(number))
+    const older = readable.length > MOST ? ['(older ones are read by their id)'] : []
+    return { text: [...readable.slice(0, MOST).map(headLine), ...older].join('\n') }
   }
   const asked = /^r?(\d{1,9})(?:\s+(\S+))?$/i.exec(id)
   if (!asked) return { refused: `"${id}" is no such id; the form is r12, or r12 runtime/work` }
@@ -31,7 +34,10 @@ export async function readRevisions({ db, builtIn }: Deps, id: string | undefine
   if (!found) return { refused: `there is no revision r${number}` }
   if (asked[2] === undefined) return { text: `${headLine(found)}\n${overview(found.document, builtIn)}` }
   const text = piece(found.document, builtIn, asked[2])
-  return text === null ? { refused: `r${number} has no piece "${asked[2]}". It has: ${pieceNames(found.document).join(', ')}` } : { text }
+  const today = ' (where the built-in text stands here, it is that of this version of the program)'
+  return text === null
+    ? { refused: `r${number} has no piece "${asked[2]}". It has: ${pieceNames(found.document).join(', ')}` }
+    : { text: `r${number}${today}\n${text}` }
 }
 
 function headLine({ number, at, origin, actor, note, restored }: VersionHead): string {

@@ -1,5 +1,5 @@
 /** `orchestrator_read`: the host's records as text, for the main Session and, about its own Ticket, for an Executor. */
-import { fence } from '../../core/message/fence.ts'
+import { fence, oneLine } from '../../core/message/fence.ts'
 import { placeName, showItem } from '../../core/message/items.ts'
 import type { Database } from '../../ledger/database.ts'
 import { ticketFacts } from '../../ledger/mandates.ts'
@@ -28,7 +28,9 @@ export async function readRecords({ deps, input, role, ticket }: ToolCall): Prom
     }
     case 'policy': {
       const { policy } = await deps.readConfiguration(deps.db)
-      const rules = policy.rules.map((rule) => `- ${rule.id} ${rule.enabled ? '' : '(disabled) '}${rule.name}: ${rule.instruction}`)
+      const rules = policy.rules.map(
+        (rule) => `- ${rule.id} ${rule.enabled ? '' : '(disabled) '}${oneLine(rule.name)}: ${oneLine(rule.instruction)}`,
+      )
       return {
         text: [`Policy version ${policy.version}, accept mode ${policy.mode}`, ...(rules.length > 0 ? rules : ['no rules'])].join('\n'),
       }

@@ -3,3 +3,7 @@ export type Permission = 'admin' | 'maintain' | 'write' | 'triage' | 'read' | 'n
 
 export const mayWrite = (permission: Permission): boolean => mayAdminister(permission) || permission === 'write'
 export const mayAdminister = (permission: Permission): boolean => permission === 'admin' || permission === 'maintain'
+
+const ORDER: readonly Permission[] = ['none', 'read', 'triage', 'write', 'maintain', 'admin']
+
+export const weaker = (a: Permission, b: Permission): Permission => (ORDER.indexOf(a) < ORDER.indexOf(b) ? a : b)

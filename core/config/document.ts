@@ -6,6 +6,9 @@ import { z } from 'zod'
 import type { TeamSections } from '../prompt/section.ts'
 import { DEFAULT_SECTIONS } from '../prompt/team.ts'
 
+/** A sentence that people read first, so it says something, and nothing that a reader would not see. */
+const sayable = (text: string): boolean => text.trim() !== '' && !/(?!\n)\p{Cc}|<!--/u.test(text)
+
 const line = z
   .string()
   .min(1)
@@ -21,7 +24,13 @@ const override = z.strictObject({
 export const Draft = z.strictObject({
   sections: z.strictObject({
     communication: z
-      .strictObject({ text: z.string().optional(), opening: line.optional(), reviewBots: z.array(line).max(100).optional() })
+      .strictObject({
+        text: z.string().optional(),
+        opening: line
+          .refine(sayable, { message: 'holds nothing but space, a control character or <!--; it is one sentence that people read' })
+          .optional(),
+        reviewBots: z.array(line).max(100).optional(),
+      })
       .optional(),
     scope: z.strictObject({ text: z.string().optional() }).optional(),
     delivery: z

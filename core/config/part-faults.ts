@@ -2,7 +2,7 @@
  * What is wrong with a text as an override of a part: a placeholder that it lost (spec B2), a reference that is unknown or has no
  * value for a role that reads the part (spec D2). Found by the renderer that will render it, so what passes here renders.
  */
-import { exampleValues } from '../prompt/registered.ts'
+import { exampleValues, REGISTERED } from '../prompt/registered.ts'
 import { SECTIONS } from '../prompt/sections.ts'
 import { missingPlaceholders, type Part, placeholdersOf } from '../prompt/templates.ts'
 import { referenceFaults } from '../prompt/variables.ts'
@@ -28,15 +28,18 @@ function lostPlaceholders(part: Part, text: string): TextFault[] {
 
 function badReferences(part: Part, text: string): TextFault[] {
   const placeholders = Object.fromEntries(placeholdersOf(part).map((name) => [name, '']))
+  const everyone = Object.keys(REGISTERED)
+    .filter((name) => rolesThatRead(part).every((role) => exampleValues(role)[name] !== undefined))
+    .sort()
   const faults = rolesThatRead(part).flatMap((role) =>
     referenceFaults(text, { section: part, variables: exampleValues(role), placeholders }).map((fault) => ({ ...fault, role })),
   )
   return [...Map.groupBy(faults, ({ line, column }) => `${line}:${column}`).values()].map((same) => {
-    const { reference, line, column, problem, known, role } = same[0]!
+    const { reference, line, column, problem, role } = same[0]!
     const everywhere = same.length === rolesThatRead(part).length
     return {
       found: `${JSON.stringify(reference)} in ${part}, line ${line}, column ${column}: ${everywhere ? problem : `no value for ${NAMES[role]}, which reads this part too`}`,
-      legal: `a known variable (${known.join(', ')}), or {{{{ for a literal {{`,
+      legal: `a variable that all its readers have (${everyone.join(', ')}), or {{{{ for a literal {{`,
     }
   })
 }

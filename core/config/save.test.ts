@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { messageBody } from '../message/opening.ts'
 import { assemble } from '../prompt/assemble.ts'
 import { builtInTexts, promptInput } from '../prompt/fixture.ts'
 import { BUILT_IN_SKILLS, PARTS, type Part } from '../prompt/templates.ts'
@@ -341,4 +342,49 @@ describe('for any draft', () => {
   test('[K5] the built-in skills are the parts of that name', () => {
     expect(BUILT_IN_SKILLS.map((name) => `skill/${name}`)).toEqual(PARTS.filter((part) => part.startsWith('skill/')))
   })
+})
+
+describe('the opening sentence', () => {
+  test.each(['   ', 'A machine\u001b[2J wrote this.', 'By a machine. <!-- hidden'])(
+    '[A1] %j would say nothing, or something unseen: refused',
+    (opening) => {
+      expect(refused(draft({ sections: { communication: { opening } } })).map(({ pointer }) => pointer)).toEqual([
+        '/sections/communication/opening',
+      ])
+    },
+  )
+
+  test('[A1] [H5] whatever sentence is saved, every message opens with it once', () => {
+    fc.assert(
+      fc.property(fc.string({ minLength: 1, maxLength: 60 }), (opening) => {
+        if ('faults' in check(draft({ sections: { communication: { opening } } }))) return
+        const body = messageBody({ opening, text: `${opening} Done.`, key: 'x' })
+        expect(body.startsWith(opening.trim())).toBe(true)
+      }),
+    )
+    expect(messageBody({ opening: 'An AI-driven agent wrote this.', text: 'an ai-driven agent wrote this. Done.', key: 'x' })).toMatch(
+      /^An AI-driven agent wrote this\.\n\nDone\./,
+    )
+  })
+})
+
+test('[B6] [K5] what a release made invalid stays as it is stored and keeps no other piece from being saved', () => {
+  const invalid = { 'runtime/policy': { text: 'no placeholders', base: 'older' } }
+  const stored: ConfigurationDocument = { ...EMPTY, overrides: invalid }
+  expect(saved({ ...EMPTY, sections: { scope: { text: 'Small.' } }, overrides: invalid }, { stored }).document.overrides).toEqual(invalid)
+  expect(refused(override('runtime/policy', 'still none'), { stored })).toHaveLength(3)
+})
+
+test('[K5] what is dropped or follows the program weighs nothing, and a draft of thousands of faults is told in a moment', () => {
+  const stored: ConfigurationDocument = { ...EMPTY, overrides: { 'runtime/gone': { text: 'x'.repeat(2_000), base: 'y' } } }
+  const overrides = { ...stored.overrides, 'runtime/work': { text: builtInTexts['runtime/work']! } }
+  expect(saved({ ...EMPTY, overrides }, { stored, maxBytes: 100 })).toMatchObject({
+    bytes: 0,
+    dropped: ['runtime/gone'],
+    identical: ['runtime/work'],
+  })
+  const faults = refused(override('runtime/work', '{{x}}\n'.repeat(20_000)))
+  expect(faults).toHaveLength(20_000)
+  expect(faultsText(faults)).toMatch(/\(and 19,950 more\)$/)
+  expect(refused({ ...EMPTY, sections: { scope: JSON.parse(`${'['.repeat(5_000)}${']'.repeat(5_000)}`) } })).toHaveLength(1)
 })

@@ -10,7 +10,7 @@ import { sameText } from './drift.ts'
 import { type ConfigFault, faultLine, pointerOf } from './fault.ts'
 import { partFaults } from './part-faults.ts'
 import { type ReadableSkill, skillFaults } from './skill-faults.ts'
-import { withLineFeeds, wordFaults } from './words.ts'
+import { DEEPEST, withLineFeeds, wordFaults } from './words.ts'
 
 export interface SaveGiven {
   /** The document of the revision that the draft was made from. */
@@ -39,17 +39,21 @@ export function checkDraft(written: unknown, given: SaveGiven): Checked {
     ...wordFaults(draft),
     ...skillFaults(readableSkills(draft)),
     ...overrides.flatMap((override) => overrideFaults(override, given)),
-    ...sizeFaults(draft, given.maxBytes),
+    ...sizeFaults(draft, given),
   ]
   if (faults.length > 0) return { faults }
   return settled(draft as Draft, given)
 }
 
+/** So many faults are told in words; who needs them all reads the list. */
+const MOST_TOLD = 50
+
 /** Several faults in the words of one who can mend them. */
 export const faultsText = (faults: readonly ConfigFault[]): string =>
   [
-    `${faults.length === 1 ? '1 fault' : `${faults.length} faults`}, so nothing was saved:`,
-    ...faults.map((fault) => `- ${faultLine(fault)}`),
+    `${faults.length === 1 ? '1 fault' : `${number(faults.length)} faults`}, so nothing was saved:`,
+    ...faults.slice(0, MOST_TOLD).map((fault) => `- ${faultLine(fault)}`),
+    ...(faults.length > MOST_TOLD ? [`(and ${number(faults.length - MOST_TOLD)} more)`] : []),
   ].join('\n')
 
 /** What a sound draft becomes. An older revision is brought back by this alone: what it holds was checked when it was saved (spec B6, K2). */
@@ -89,8 +93,12 @@ function overrideFaults({ part, text, base }: ReadableOverride, { stored, builtI
       },
     ]
   }
+  // what is stored already does not keep other pieces from being saved: where a release made it invalid, it stays so (spec B6)
+  const isStored = text !== undefined && Object.hasOwn(stored.overrides, part) && stored.overrides[part]!.text === text
   return [
-    ...(text === undefined ? [] : partFaults(part, text).map((fault) => ({ pointer: pointerOf(['overrides', part, 'text']), ...fault }))),
+    ...(text === undefined || isStored
+      ? []
+      : partFaults(part, text).map((fault) => ({ pointer: pointerOf(['overrides', part, 'text']), ...fault }))),
     ...(base === undefined || [storedBase(stored, part), builtIn[part]!].some((known) => known !== undefined && sameText(known, base))
       ? []
       : [
@@ -107,21 +115,25 @@ const storedBase = ({ overrides }: ConfigurationDocument, part: string): string 
   Object.hasOwn(overrides, part) ? overrides[part]!.base : undefined
 
 /** Bytes of each piece that a model can read. */
-function sizes(draft: unknown): { piece: string; bytes: number }[] {
+function sizes(draft: unknown, kept: (override: ReadableOverride) => boolean = () => true): { piece: string; bytes: number }[] {
   const { sections } = (isObject(draft) ? draft : {}) as { sections?: unknown }
   return [
     ...(isObject(sections)
       ? Object.entries(sections).map(([name, section]) => ({ piece: `sections/${name}`, bytes: bytesIn(section) }))
       : []),
     ...readableSkills(draft).map((skill, index) => ({ piece: `skills/${skill.name ?? index}`, bytes: bytesIn(skill) })),
-    ...readableOverrides(draft).map(({ part, text }) => ({ piece: `overrides/${part}`, bytes: bytesIn(text) })),
+    ...readableOverrides(draft)
+      .filter(kept)
+      .map(({ part, text }) => ({ piece: `overrides/${part}`, bytes: bytesIn(text) })),
   ]
 }
 
 const total = (pieces: readonly { bytes: number }[]): number => pieces.reduce((sum, { bytes }) => sum + bytes, 0)
 
-function sizeFaults(draft: unknown, maxBytes: number): ConfigFault[] {
-  const pieces = sizes(draft)
+/** What would be kept: an override that is dropped or follows the program weighs nothing. */
+function sizeFaults(draft: unknown, { builtIn, maxBytes }: SaveGiven): ConfigFault[] {
+  const kept = ({ part, text }: ReadableOverride) => isPart(part) && !(text !== undefined && sameText(text, builtIn[part]!))
+  const pieces = sizes(draft, kept)
   const bytes = total(pieces)
   if (bytes <= maxBytes) return []
   const biggest = pieces
@@ -140,10 +152,10 @@ function sizeFaults(draft: unknown, maxBytes: number): ConfigFault[] {
 const number = (value: number): string => value.toLocaleString('en-US')
 
 /** Bytes of all texts in a value, whatever else it holds. */
-function bytesIn(value: unknown): number {
+function bytesIn(value: unknown, depth = 0): number {
   if (typeof value === 'string') return Buffer.byteLength(value)
-  if (value === null || typeof value !== 'object') return 0
-  return Object.values(value).reduce<number>((sum, each) => sum + bytesIn(each), 0)
+  if (value === null || typeof value !== 'object' || depth > DEEPEST) return 0
+  return Object.values(value).reduce<number>((sum, each) => sum + bytesIn(each, depth + 1), 0)
 }
 
 /** What can be read of a draft whose shape may be wrong elsewhere, so that one look finds every fault. */

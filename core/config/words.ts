@@ -2,7 +2,7 @@
 import { type ConfigFault, pointerOf } from './fault.ts'
 
 /** No document of ours is deeper; a draft that is has the wrong shape, which is told where that is told. */
-const DEEPEST = 12
+export const DEEPEST = 12
 
 /** CRLF and CR become LF, in names too. */
 export function withLineFeeds(value: unknown, depth = 0): unknown {

@@ -29,7 +29,7 @@ function openingPattern(opening: string): RegExp | null {
     .split(/\s+/)
     .filter((word) => word !== '')
   if (words.length === 0) return null
-  const sentence = words.map((word) => word.replace(/[.*+?^${}()|[\]\\/-]/g, '\\$&')).join('\\s+')
+  const sentence = words.map((word) => word.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&')).join('\\s+')
   return new RegExp(`(?:^[ \\t]*>[ \\t]*)?[*_]{0,3}${sentence}[*_]{0,3}[ \\t]*`, 'gimu')
 }
 

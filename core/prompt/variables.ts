@@ -38,7 +38,7 @@ export function render(text: string, scope: Scope): Rendered {
   let rendered = ''
   for (const token of scan(text, Object.keys(scope.placeholders ?? {}))) {
     const value = replacement(token, scope)
-    if (typeof value !== 'string') return { fault: located(text, token, scope, value.problem) }
+    if (typeof value !== 'string') return { fault: located(placesIn(text)(token.at), token, scope, value.problem) }
     rendered += value
   }
   return { text: rendered }
@@ -46,9 +46,10 @@ export function render(text: string, scope: Scope): Rendered {
 
 /** Every fault of a text, for a save that reports all at once (spec K5). */
 export function referenceFaults(text: string, scope: Scope): ReferenceFault[] {
+  const place = placesIn(text)
   return scan(text, Object.keys(scope.placeholders ?? {})).flatMap((token) => {
     const value = replacement(token, scope)
-    return typeof value === 'string' ? [] : [located(text, token, scope, value.problem)]
+    return typeof value === 'string' ? [] : [located(place(token.at), token, scope, value.problem)]
   })
 }
 
@@ -145,17 +146,33 @@ function replacement(token: Token, { variables, placeholders }: Scope): string |
 function near(name: string, variables: Values, placeholders: Scope['placeholders'] = {}): string {
   const plain = name.trim().toLowerCase().replaceAll('-', '_')
   if (Object.hasOwn(placeholders, plain)) return `; did you mean {${plain}}?`
-  const close = closest(plain, Object.keys(variables))
+  const close = closest(
+    plain,
+    Object.keys(variables).filter((each) => variables[each] !== undefined),
+  )
   return close === null ? '' : `; did you mean {{${close}}}?`
 }
 
-function located(text: string, token: Token, scope: Scope, problem: string): ReferenceFault {
-  const before = text.slice(0, token.at)
-  const line = before.split('\n').length
-  const column = [...before.slice(before.lastIndexOf('\n') + 1)].length + 1
+function located({ line, column }: Place, token: Token, scope: Scope, problem: string): ReferenceFault {
   const known = Object.keys(scope.variables).sort()
   const message =
     `${scope.section}, line ${line}, column ${column}: ${JSON.stringify(token.text)}: ${problem}. ` +
     `Known variables: ${known.length > 0 ? known.join(', ') : '(none)'}.`
   return { section: scope.section, reference: token.text, line, column, problem, known, message }
+}
+
+interface Place {
+  line: number
+  column: number
+}
+
+/** Asked for growing positions, it walks the text once. */
+function placesIn(text: string): (at: number) => Place {
+  let seen = 0
+  let [line, column] = [1, 1]
+  return (at) => {
+    for (const character of text.slice(seen, at)) [line, column] = character === '\n' ? [line + 1, 1] : [line, column + 1]
+    seen = at
+    return { line, column }
+  }
 }

@@ -3,6 +3,7 @@
  * of a tool; what belongs to which action is checked here.
  */
 import { z } from 'zod'
+import { ledgerNumber } from './ledger-number.ts'
 import { tool } from './tool.ts'
 
 const ACTIONS = {
@@ -32,7 +33,7 @@ rests on is missing; the answer says which evidence or check that is.`,
   input: z
     .strictObject({
       action: z.enum(Object.keys(ACTIONS) as [Action, ...Action[]]),
-      number: z.int().positive().optional(),
+      number: ledgerNumber().optional(),
       branch: z.string().trim().min(1).max(240).optional(),
       base: z.string().trim().min(1).max(240).optional(),
       title: z.string().trim().min(1).max(250).optional(),

@@ -1,5 +1,6 @@
 /** The receipt for a request (spec H2). */
 import { z } from 'zod'
+import { ledgerNumber } from './ledger-number.ts'
 import { tool } from './tool.ts'
 
 export const orchestratorAcknowledge = tool({
@@ -15,7 +16,7 @@ While an acknowledgement is owed, tools that change or send anything are refused
 Once for each request: a second one is refused with the link to the first. The answer is the link, or that the place refuses messages for
 good, in which case it is owed no longer.`,
   input: z.strictObject({
-    message: z.int().positive().describe('the number on the Trigger card'),
+    message: ledgerNumber().describe('the number on the Trigger card'),
     text: z.string().trim().min(1).max(2000),
   }),
 })

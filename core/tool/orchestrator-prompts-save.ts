@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { SECTION_NAMES } from '../prompt/team.ts'
 import { PARTS } from '../prompt/templates.ts'
+import { ledgerNumber } from './ledger-number.ts'
 import { tool } from './tool.ts'
 
 export const orchestratorPromptsSave = tool({
@@ -23,8 +24,8 @@ is named with its place, and nothing is saved. What is saved holds from the next
 
 The message itself is still a candidate: where it asks for nothing else, ignore it afterwards with the new revision as the reason.`,
   input: z.strictObject({
-    basis: z.int().positive().describe("the number of the admin's message, as its card shows it"),
-    base: z.int().positive().describe('the revision that the change is made from'),
+    basis: ledgerNumber().describe("the number of the admin's message, as its card shows it"),
+    base: ledgerNumber().describe('the revision that the change is made from'),
     note: z.string().trim().min(1).max(300),
     changes: z
       .array(

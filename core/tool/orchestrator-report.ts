@@ -1,5 +1,6 @@
 /** What an Executor tells the main Session (spec R2). */
 import { z } from 'zod'
+import { ledgerNumber } from './ledger-number.ts'
 import { tool } from './tool.ts'
 
 export const REPORT_STATUSES = ['progress', 'draft', 'done', 'cannot_complete', 'yielded'] as const
@@ -21,6 +22,6 @@ The Ticket closes at the end of the turn after done, cannot_complete or yielded,
     status: z.enum(REPORT_STATUSES),
     summary: z.string().trim().min(1).max(2000),
     evidence: z.array(z.string().trim().min(1).max(500)).max(50).optional(),
-    pullRequest: z.int().positive().optional(),
+    pullRequest: ledgerNumber().optional(),
   }),
 })

@@ -1,6 +1,7 @@
 /** What the main Session decides about candidates (spec E1, E2): a batch in which each decision stands or falls by itself. */
 import { z } from 'zod'
 import { routingNoteTooLong, WORD_LIMITS } from '../message/limits.ts'
+import { ledgerNumber } from './ledger-number.ts'
 import { tool } from './tool.ts'
 
 const TITLE_CHARACTERS = 80
@@ -24,7 +25,7 @@ was refused and what is legal. Decide a refused one again with what the line ask
       .array(
         z.strictObject({
           decision: z.enum(['start', 'ignore']),
-          candidate: z.int().positive().describe('the number in C-<number>'),
+          candidate: ledgerNumber().describe('the number in C-<number>'),
           // lengths and what belongs to which decision are checked for each decision, or one fault would lose the whole batch
           title: z.string().meta({ maxLength: TITLE_CHARACTERS }).optional(),
           note: z.string().optional(),

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { WORD_LIMITS } from '../message/limits.ts'
 import { REPLY_PURPOSES } from '../message/purpose.ts'
+import { ledgerNumber } from './ledger-number.ts'
 import { tool } from './tool.ts'
 
 export const reply = tool({
@@ -19,7 +20,7 @@ Only under a message that this Ticket has claimed.
 sentence and the sign of the agent are added for you. The answer is the link. A purpose that was already used for this message is refused with
 the link to what stands there: there is no need to say it again.`,
   input: z.strictObject({
-    message: z.int().positive().describe('the number on the Trigger card'),
+    message: ledgerNumber().describe('the number on the Trigger card'),
     purpose: z.enum(REPLY_PURPOSES),
     text: z.string().trim().min(1).max(10_000),
   }),
