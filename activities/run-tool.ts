@@ -5,7 +5,7 @@
 import { gate } from '../core/authority/gate.ts'
 import type { Nature, Tool } from '../core/tool/tool.ts'
 import { TOOLS } from '../core/tool/tools.ts'
-import { type BegunCall, beginCall, type CallAddress, storeResult } from '../ledger/calls.ts'
+import { type BegunCall, beginCall, type CallAddress, startOnce, storeResult } from '../ledger/calls.ts'
 import { transaction } from '../ledger/database.ts'
 import { ticketFacts } from '../ledger/mandates.ts'
 import type { CallOutcome } from '../ledger/schema.ts'
@@ -20,8 +20,10 @@ const GATED: readonly Nature[] = ['work', 'once', 'effect']
 export async function runTool(deps: Deps, at: CallAddress, signal: AbortSignal): Promise<CallResult> {
   const begun = await beginCall(deps.db, at)
   if ('outcome' in begun) return begun
-  const { tool, input, fault, role, ticket } = begun.begun
-  const answer = fault === null ? await run(definitionOf(tool, role), { deps, at, input, role, ticket, signal }) : { refused: fault }
+  const { tool, input, fault, nature, role, ticket } = begun.begun
+  const start = async () => (nature === 'once' ? startOnce(deps.db, at) : ('started' as const))
+  const call = { deps, at, input, role, ticket, start, signal }
+  const answer = fault === null ? await run(definitionOf(tool, role), call) : { refused: fault }
   // cut off: no result is stored, so the call runs again after the hold, or ends as interrupted if it must not
   signal.throwIfAborted()
   if ('paused' in answer) return { outcome: 'paused', holds: answer.paused }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { INTERRUPTED } from '../core/prompt/conversation.ts'
-import { beginCall, type CallAddress, storeResult } from './calls.ts'
+import { beginCall, type CallAddress, startOnce, storeResult } from './calls.ts'
 import { transaction } from './database.ts'
 import { answered, logOf, newCall, open, openLedger, started, type TestLedger } from './fixture.ts'
 import { recordCommand } from './pauses.ts'
@@ -38,7 +38,7 @@ const pause = (kind: 'pause' | 'resume', scope: string) =>
 test('[M4] a call begins with what the model said, and its one result is stored', async () => {
   const { at, ticket } = await called({ tool: 'read', input: { path: 'b' } })
   expect(await beginCall(ledger.db, at)).toEqual({
-    begun: { tool: 'read', input: { path: 'b' }, fault: null, role: 'executor', ticket },
+    begun: { tool: 'read', input: { path: 'b' }, fault: null, nature: 'read', role: 'executor', ticket },
   })
   await store(at, 'what it holds')
   expect(await results(at)).toEqual([['call_1', 'what it holds']])
@@ -51,22 +51,42 @@ test.each(['read', 'work', 'effect', 'protocol'])('[M4] a call of nature %s that
   expect(await beginCall(ledger.db, at)).toMatchObject({ begun: { fault: null } })
 })
 
-test('[M4] a shell command that was begun before is never run again: it ends as interrupted, once', async () => {
+test('[M4] a shell command that was started before is never run again: it ends as interrupted, once', async () => {
   const { at } = await called({ tool: 'shell', nature: 'once' })
   expect(await beginCall(ledger.db, at)).toMatchObject({ begun: { fault: null } })
+  expect(await startOnce(ledger.db, at)).toBe('started')
   const again = await Promise.all(Array.from({ length: 5 }, () => beginCall(ledger.db, at)))
   expect(again).toEqual(Array(5).fill({ outcome: 'done' }))
   expect(await results(at)).toEqual([['call_1', INTERRUPTED]])
   expect(await callRow(at)).toMatchObject({ outcome: 'interrupted' })
 })
 
-test('[M4] of 30 shell commands begun twice at the same moment, each runs in one attempt only', async () => {
+test('[M4] of 30 shell commands started twice at the same moment, each runs in one attempt only', async () => {
   for (let round = 0; round < 30; round++) {
     const { at } = await called({ tool: 'shell', nature: 'once' })
-    const begun = await Promise.all([beginCall(ledger.db, at), beginCall(ledger.db, at)])
-    expect(begun.filter((each) => 'begun' in each)).toHaveLength(1)
-    expect(begun.filter((each) => 'outcome' in each)).toEqual([{ outcome: 'done' }])
+    await Promise.all([beginCall(ledger.db, at), beginCall(ledger.db, at)])
+    const started = await Promise.allSettled([startOnce(ledger.db, at), startOnce(ledger.db, at)])
+    expect(started.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
+    expect(await beginCall(ledger.db, at)).toEqual({ outcome: 'done' })
+    expect(await results(at)).toEqual([['call_1', INTERRUPTED]])
   }
+})
+
+test('[M4] [O2] a shell command whose checkout could not be had was not started: it may be tried until it can', async () => {
+  const { at } = await called({ tool: 'shell', nature: 'once' })
+  for (let attempt = 0; attempt < 3; attempt++) expect(await beginCall(ledger.db, at)).toMatchObject({ begun: { nature: 'once' } })
+  expect(await callRow(at)).toMatchObject({ startedAt: null, outcome: null })
+  expect(await startOnce(ledger.db, at)).toBe('started')
+})
+
+test('[I2] a pause that comes while the checkout is made ready keeps the command from starting', async () => {
+  const { at, ticket } = await called({ tool: 'shell', nature: 'once' })
+  await beginCall(ledger.db, at)
+  await pause('pause', `ticket-${ticket}`)
+  expect(await startOnce(ledger.db, at)).toEqual({ paused: [{ scope: `ticket-${ticket}`, generation: 1 }] })
+  expect(await callRow(at)).toMatchObject({ startedAt: null })
+  await pause('resume', `ticket-${ticket}`)
+  expect(await startOnce(ledger.db, at)).toBe('started')
 })
 
 test('[M4] results of two attempts at the same moment, 30 times: one is kept', async () => {
@@ -80,7 +100,7 @@ test('[M4] results of two attempts at the same moment, 30 times: one is kept', a
 
 test('[M4] what a lost attempt brings after the interruption was stored is not kept', async () => {
   const { at } = await called({ tool: 'shell', nature: 'once' })
-  await beginCall(ledger.db, at)
+  await startOnce(ledger.db, at)
   await beginCall(ledger.db, at)
   await store(at, 'it did run to its end')
   expect(await results(at)).toEqual([['call_1', INTERRUPTED]])
@@ -106,6 +126,7 @@ test('[I2] while held nothing begins and the holds are named; after the resume i
 test('[I2, M4] a shell command that a pause cut off is interrupted after the resume, not during the hold', async () => {
   const { at, ticket } = await called({ tool: 'shell', nature: 'once' })
   await beginCall(ledger.db, at)
+  await startOnce(ledger.db, at)
   await pause('pause', `ticket-${ticket}`)
   expect(await beginCall(ledger.db, at)).toMatchObject({ outcome: 'paused' })
   expect(await results(at)).toEqual([])

@@ -1,6 +1,6 @@
 /**
  * Tool calls: begun inside a transaction that knows the holds, ended by one stored result. A call whose tool must not run twice
- * and that was begun before ends as `interrupted` (spec M4).
+ * and that was started before ends as `interrupted` (spec M4).
  */
 import { type ExpressionBuilder, sql } from 'kysely'
 import { INTERRUPTED } from '../core/prompt/conversation.ts'
@@ -18,6 +18,7 @@ export interface BegunCall {
   tool: string
   input: Record<string, unknown>
   fault: string | null
+  nature: string
   role: 'main' | 'executor' | 'subagent'
   ticket: number | null
 }
@@ -54,11 +55,38 @@ export function beginCall(db: Database, at: CallAddress): Promise<Begun> {
       await storeResult(tx, at, { text: INTERRUPTED, outcome: 'interrupted' })
       return { outcome: 'done' }
     }
-    await tx.updateTable('toolCall').set({ startedAt: sql<Date>`coalesce(started_at, now())` }).where(isCall(at)).execute()
-    const { tool, input, fault, role, ticket } = row
-    return { begun: { tool, input, fault, role, ticket } }
+    const { tool, input, fault, nature, role, ticket } = row
+    // what may not run twice is started when all that it needs is there: until then it may be tried again
+    if (nature !== 'once') await start(tx, at)
+    return { begun: { tool, input, fault, nature, role, ticket } }
   })
 }
+
+/**
+ * Right before a call that must not run twice does what it does. `paused`: people held its Session since it was begun. Throws when
+ * another attempt has started it: the next attempt ends it as `interrupted`.
+ */
+export function startOnce(db: Database, at: CallAddress): Promise<'started' | { paused: Mark[] }> {
+  return transaction(db, async (tx) => {
+    const row = await tx
+      .selectFrom('toolCall')
+      .innerJoin('session', 'session.id', 'toolCall.session')
+      .select(['toolCall.startedAt', 'session.ticket'])
+      .where('toolCall.session', '=', at.session)
+      .where('toolCall.step', '=', at.step)
+      .where('toolCall.call', '=', at.call)
+      .forUpdate('toolCall')
+      .executeTakeFirstOrThrow()
+    const holds = await holdsOn(tx, sessionScope(row.ticket), { share: true })
+    if (holds.length > 0) return { paused: holds }
+    if (row.startedAt !== null) throw new Error(`call ${at.call} of ${at.session} was started by another attempt, and never runs twice`)
+    await start(tx, at)
+    return 'started'
+  })
+}
+
+const start = (tx: Tx, at: CallAddress) =>
+  tx.updateTable('toolCall').set({ startedAt: sql<Date>`coalesce(started_at, now())` }).where(isCall(at)).execute()
 
 /** Stores a call's result, once: a later one, of another attempt, is not kept. */
 export async function storeResult(tx: Tx, at: CallAddress, result: { text: string; outcome: CallOutcome }): Promise<void> {

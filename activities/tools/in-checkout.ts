@@ -13,6 +13,8 @@ export const inCheckout =
   async (call: ToolCall): Promise<ToolAnswer> => {
     const place = await checkoutOf(call)
     if ('refused' in place) return place
+    const started = await call.start()
+    if (started !== 'started') return started
     const answer = await tool({
       folder: place.folder,
       sandbox: call.deps.workspaces.sandbox,

@@ -28,6 +28,7 @@ const call = (input: Record<string, unknown>, role: ToolCall['role'] = 'main', t
   input,
   role,
   ticket,
+  start: async () => 'started',
   signal: new AbortController().signal,
 })
 const textOf = (answer: ToolAnswer): string =>

@@ -10,6 +10,8 @@ export interface ToolCall {
   input: Record<string, unknown>
   role: BegunCall['role']
   ticket: number | null
+  /** Of a tool that must not run twice: called when all that it needs is there, and nothing is done before it says so. */
+  start(): Promise<'started' | { paused: Mark[] }>
   signal: AbortSignal
 }
 
