@@ -190,6 +190,26 @@ describe('as files', () => {
     expect(failing.err).toMatch(/ended with 3, so nothing was saved. The draft is kept: switchyard config import/)
     expect(existsSync(join(folder, 'drafts'))).toBe(true)
   })
+
+  test('[K5] whatever was written in the editor is kept until it is saved: an unknown file, an unknown key, a built-in text', async () => {
+    await meanwhile({ skills: [{ name: 'notes', description: 'x', body: 'y' }] })
+    const before = await headNumber()
+    const unknown = await switchyard(
+      ['config', 'edit'],
+      editor(
+        `echo A > sections/ticket-scope.md; echo '{"scope":{"size":1}}' > fields.json; sed -i 's/^name/when: z\\nname/' skills/notes/SKILL.md`,
+      ),
+    )
+    expect(unknown.err).toMatch(/\/sections\/ticket-scope: no such name[\s\S]*the draft is kept in/)
+    expect(unknown.err).toMatch(/\/sections\/scope\/size: no such name/)
+    expect(unknown.err).toMatch(/\/skills\/0\/when: no such name/)
+    const beside = await switchyard(['config', 'edit'], editor('echo B >> built-in/sections/scope.md'))
+    expect(beside.err).toMatch(/you changed built-in\/sections\/scope\.md, .* is not saved\. The folder is kept: (\S+)/)
+    expect(await headNumber()).toBe(before)
+    const both = await switchyard(['config', 'edit'], editor('echo B >> built-in/sections/scope.md; echo C > sections/scope.md'))
+    expect(both).toMatchObject({ code: 0, err: expect.stringMatching(/^switchyard: built-in\/sections\/scope\.md lies beside/) })
+    for (const { err } of [unknown, beside, both]) expect(existsSync(/kept(?: in|:) (\S+?)\.?\s/.exec(err)![1]!)).toBe(true)
+  })
 })
 
 describe('after an upgrade', () => {
