@@ -97,6 +97,14 @@ describe('saving a document', () => {
     expect(JSON.parse(readFileSync(path, 'utf8'))).toEqual(written)
     const { out } = await run('config', 'save', path, '--base', `${base}`, '--json')
     expect(JSON.parse(out)).toMatchObject({ refused: 'stale', base, both: ['sections/scope.md'], head: { number: base + 1, actor: 'kim' } })
+    const onto = `config save ${path} --base ${base} --onto ${base + 1}`
+    expect(err).toContain(`then: switchyard ${onto}\n`)
+    const conflict = await run(...onto.split(' '))
+    expect(conflict.err).toContain(`switchyard config show scope --revision ${base + 1}\n`)
+    expect(conflict.err).toContain(`switchyard ${onto} --take-mine sections/scope.md\n`)
+    expect(await headNumber()).toBe(base + 1)
+    expect((await run(...onto.split(' '), '--take-mine', 'sections/scope.md')).code).toBe(0)
+    expect((await headDocument()).sections).toEqual({ scope: { text: 'Mine.' }, communication: { text: 'Theirs.' } })
   })
 
   test.each([
@@ -158,9 +166,26 @@ describe('as files', () => {
     expect((await run('config', 'import', out, '--onto', `${head}`)).code).toBe(0)
     expect((await headDocument()).sections).toEqual({ scope: { text: 'Mine.' }, communication: { text: 'Theirs.' } })
     await meanwhile({ sections: { scope: { text: 'Theirs too.' } } })
-    expect((await run('config', 'import', out, '--onto', `${await headNumber()}`)).err).toMatch(
-      /both the draft and r\d+ changed sections\/scope\.md since/,
-    )
+    const conflict = await run('config', 'import', out, '--onto', `${await headNumber()}`)
+    expect(conflict.err).toMatch(/both the draft and r\d+ changed sections\/scope\.md since[\s\S]* --take-mine sections\/scope\.md\n$/)
+  })
+
+  test('[K5] what is carried over is checked against its own revision first, and a base that was deleted is the stored one', async () => {
+    await meanwhile({ overrides: { 'runtime/work': { text: 'Ours.', base: 'x' } } })
+    const out = join(folder, 'carried')
+    await run('config', 'export', out)
+    rmSync(join(out, 'bases'), { recursive: true })
+    writeFileSync(join(out, 'overrides', 'runtime', 'work.md'), 'Ours, better.')
+    writeFileSync(join(out, 'sections', 'ticket-scope.md'), 'Small.')
+    await meanwhile({ sections: { scope: { text: 'Theirs.' } }, overrides: { 'runtime/work': { text: 'Ours.', base: 'x' } } })
+    const onto = ['config', 'import', out, '--onto', `${await headNumber()}`]
+    expect((await run(...onto)).err).toMatch(/1 fault, so nothing was saved:\n- \/sections\/ticket-scope: no such name/)
+    rmSync(join(out, 'sections', 'ticket-scope.md'))
+    expect(await run(...onto)).toMatchObject({ code: 0 })
+    expect(await headDocument()).toMatchObject({
+      sections: { scope: { text: 'Theirs.' } },
+      overrides: { 'runtime/work': { text: 'Ours, better.', base: 'x' } },
+    })
   })
 
   test('[K1] edited in the editor it is checked, shown and saved; without a change nothing is saved', async () => {

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { PARTS } from '../prompt/templates.ts'
 import { type ConfigurationDocument, canonical, EMPTY } from './document.ts'
-import { carriedOver, fromFiles, toFiles } from './files.ts'
+import { carriedOver, fromFiles, toFiles, withStoredBases } from './files.ts'
 
 const whole: ConfigurationDocument = {
   sections: { scope: { text: 'Small.' }, delivery: { autoMerge: { enabled: true, maxChangedLines: 8 } } },
@@ -78,12 +78,23 @@ describe('a configuration as files', () => {
 describe('a draft carried over to a newer revision', () => {
   const base = { a: '1', b: '1', c: '1' }
   test('[K3] what each side changed stands, also what was made and deleted', () => {
-    expect(carriedOver(base, { a: '2', b: '1', d: 'new' }, { a: '1', b: '3', c: '1', e: 'new' })).toEqual({
+    expect(carriedOver({ base, mine: { a: '2', b: '1', d: 'new' }, theirs: { a: '1', b: '3', c: '1', e: 'new' } })).toEqual({
       files: { a: '2', b: '3', d: 'new', e: 'new' },
     })
   })
-  test('[K3] what both changed is a conflict, unless to the same', () => {
-    expect(carriedOver(base, { ...base, a: '2', b: '2' }, { ...base, a: '3', b: '2' })).toEqual({ conflicts: ['a'] })
-    expect(carriedOver(base, { b: '1', c: '1' }, { ...base, a: '3' })).toEqual({ conflicts: ['a'] })
+  test('[K3] what both changed is a conflict, unless to the same, or once people merged it by hand', () => {
+    const both = { base, mine: { ...base, a: '2', b: '2' }, theirs: { ...base, a: '3', b: '2', c: '4' } }
+    expect(carriedOver(both)).toEqual({ conflicts: ['a'] })
+    expect(carriedOver({ base, mine: { b: '1', c: '1' }, theirs: { ...base, a: '3' } })).toEqual({ conflicts: ['a'] })
+    expect(carriedOver({ ...both, merged: ['a'] })).toEqual({ files: { a: '2', b: '2', c: '4' } })
+    expect(carriedOver({ ...both, merged: ['b'] })).toEqual({ conflicts: ['a'] })
+  })
+  test('[B8] an override without its base changes no base, and the order of fields is no change', () => {
+    const draft = {
+      ...whole,
+      sections: { scope: { text: 'Small.' }, delivery: { autoMerge: { maxChangedLines: 8, enabled: true } } },
+      overrides: { 'runtime/work': { text: 'Ours.\n' }, 'runtime/shared': { text: 'New.' } },
+    }
+    expect(toFiles(withStoredBases(draft, whole))).toEqual({ ...toFiles(whole), 'overrides/runtime/shared.md': 'New.' })
   })
 })

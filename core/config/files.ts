@@ -5,17 +5,18 @@
  */
 import { readSkillFile, skillFile } from '../prompt/skill-file.ts'
 import { SECTION_NAMES } from '../prompt/team.ts'
-import type { ConfigurationDocument } from './document.ts'
+import { type ConfigurationDocument, canonical, type Draft } from './document.ts'
 import { sameText } from './drift.ts'
 import type { ConfigFault } from './fault.ts'
 
 /** Content by path, with `/` between folders. */
 export type Files = Readonly<Record<string, string>>
 
-export function toFiles({ sections, skills, overrides }: ConfigurationDocument): Record<string, string> {
+export function toFiles({ sections, skills, overrides }: Draft): Record<string, string> {
   const fields = SECTION_NAMES.flatMap((name) => {
     const { text: _, ...rest } = sections[name] ?? {}
-    return Object.keys(rest).length === 0 ? [] : [[name, rest] as const]
+    // in one order, so that a file differs only where a fact does
+    return Object.keys(rest).length === 0 ? [] : [[name, JSON.parse(canonical(rest))] as const]
   })
   return Object.fromEntries([
     ...SECTION_NAMES.flatMap((name) => (sections[name]?.text === undefined ? [] : [[`sections/${name}.md`, sections[name].text]])),
@@ -23,7 +24,7 @@ export function toFiles({ sections, skills, overrides }: ConfigurationDocument):
     ...skills.map((skill) => [`skills/${skill.name}/SKILL.md`, skillFile(skill)]),
     ...Object.entries(overrides).flatMap(([part, { text, base }]) => [
       [`overrides/${part}.md`, text],
-      [`bases/${part}.md`, base],
+      ...(base === undefined ? [] : [[`bases/${part}.md`, base]]),
     ]),
   ])
 }
@@ -85,10 +86,29 @@ export function changedPaths(from: Files, to: Files): string[] {
   return [...new Set([...Object.keys(from), ...Object.keys(to)])].filter((path) => from[path] !== to[path]).sort()
 }
 
+/** A draft that leaves out a base means the stored one (spec B8), so to leave it out changes no file. */
+export const withStoredBases = (draft: Draft, { overrides: stored }: ConfigurationDocument): Draft => ({
+  ...draft,
+  overrides: Object.fromEntries(
+    Object.entries(draft.overrides).map(([part, { text, base }]) => {
+      const known = base ?? (Object.hasOwn(stored, part) ? stored[part]!.base : undefined)
+      return [part, known === undefined ? { text } : { text, base: known }]
+    }),
+  ),
+})
+
+interface Sides {
+  base: Files
+  mine: Files
+  theirs: Files
+  /** Files in which people brought both changes together by hand: mine stands. */
+  merged?: readonly string[]
+}
+
 /** What `mine` changed since `base`, done to `theirs` (spec K3); or the files that both changed, each in another way. */
-export function carriedOver(base: Files, mine: Files, theirs: Files): { files: Record<string, string> } | { conflicts: string[] } {
+export function carriedOver({ base, mine, theirs, merged = [] }: Sides): { files: Record<string, string> } | { conflicts: string[] } {
   const changed = changedPaths(base, mine)
-  const conflicts = changed.filter((path) => theirs[path] !== base[path] && theirs[path] !== mine[path])
+  const conflicts = changed.filter((path) => theirs[path] !== base[path] && theirs[path] !== mine[path] && !merged.includes(path))
   if (conflicts.length > 0) return { conflicts }
   const files = { ...theirs }
   for (const path of changed) {
@@ -96,4 +116,10 @@ export function carriedOver(base: Files, mine: Files, theirs: Files): { files: R
     else delete files[path]
   }
   return { files }
+}
+
+/** The names under which `config show` has what stands in a file. */
+export function piecesIn(path: string): string[] {
+  const name = /^(?:sections|overrides|bases)\/(.+)\.md$|^skills\/([^/]+)\//.exec(path)
+  return name ? [name[1] ?? name[2]!] : ['communication', 'delivery']
 }
