@@ -42,7 +42,8 @@ export function touchedSince(written: Files, folder: string): { path: string; is
 
 /** Every file but what editors leave about (hidden, or ending in ~). Throws a sentence about one that is no text. */
 export function readFolder(folder: string): { files: Record<string, string>; revision: number | null } {
-  const files: Record<string, string> = {}
+  // a file may be called as what every object inherits
+  const files: Record<string, string> = Object.create(null)
   let revision: number | null = null
   for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
     const path = pathIn(folder, entry)

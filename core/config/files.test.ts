@@ -1,8 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { builtInTexts } from '../prompt/fixture.ts'
 import { PARTS } from '../prompt/templates.ts'
 import { type ConfigurationDocument, canonical, EMPTY } from './document.ts'
 import { carriedOver, fromFiles, toFiles, withStoredBases } from './files.ts'
+import { checkDraft } from './save.ts'
 
 const whole: ConfigurationDocument = {
   sections: { scope: { text: 'Small.' }, delivery: { autoMerge: { enabled: true, maxChangedLines: 8 } } },
@@ -68,6 +70,22 @@ describe('a configuration as files', () => {
     expect(fromFiles({ 'skills/x/SKILL.md': file }, EMPTY)).toMatchObject({
       draft: { skills: [{ name: 'x', description: 'y', whenToUse: 'z', body: 'body' }] },
     })
+  })
+
+  test('[K5] a name that every object inherits is a name like another, and refused like it', () => {
+    const faultsOf = (files: Record<string, string>) => {
+      const read = fromFiles(Object.assign(Object.create(null), files), EMPTY)
+      const checked = 'faults' in read ? read : checkDraft(read.draft, { stored: EMPTY, builtIn: builtInTexts, maxBytes: 9999 })
+      return 'faults' in checked ? checked.faults.map(({ pointer }) => pointer) : []
+    }
+    expect(faultsOf({ constructor: 'x', ['__proto__']: 'x' })).toEqual(['/__proto__', '/constructor'])
+    for (const name of ['__proto__', 'constructor', 'toString']) {
+      expect(faultsOf({ [`sections/${name}.md`]: 'x' }), name).toEqual([`/sections/${name}`])
+      expect(faultsOf({ [`overrides/${name}.md`]: 'x' }), name).toContain(`/overrides/${name}`)
+      expect(faultsOf({ 'fields.json': `{"${name}":{}}` }), name).toEqual([`/sections/${name}`])
+      expect(faultsOf({ 'fields.json': `{"scope":{"${name}":1}}` }), name).toEqual([`/sections/scope/${name}`])
+      expect(faultsOf({ 'skills/x/SKILL.md': `---\nname: x\ndescription: y\n${name}: z\n---\nbody` }), name).toEqual([`/skills/0/${name}`])
+    }
   })
 
   test('a base whose override was deleted goes with it', () => {

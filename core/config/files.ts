@@ -18,16 +18,21 @@ export function toFiles({ sections, skills, overrides }: Draft): Record<string, 
     // in one order, so that a file differs only where a fact does
     return Object.keys(rest).length === 0 ? [] : [[name, JSON.parse(canonical(rest))] as const]
   })
-  return Object.fromEntries([
-    ...SECTION_NAMES.flatMap((name) => (sections[name]?.text === undefined ? [] : [[`sections/${name}.md`, sections[name].text]])),
-    ...(fields.length === 0 ? [] : [['fields.json', `${JSON.stringify(Object.fromEntries(fields), null, 2)}\n`]]),
-    ...skills.map((skill) => [`skills/${skill.name}/SKILL.md`, skillFile(skill)]),
-    ...Object.entries(overrides).flatMap(([part, { text, base }]) => [
-      [`overrides/${part}.md`, text],
-      ...(base === undefined ? [] : [[`bases/${part}.md`, base]]),
+  return named(
+    Object.fromEntries([
+      ...SECTION_NAMES.flatMap((name) => (sections[name]?.text === undefined ? [] : [[`sections/${name}.md`, sections[name].text]])),
+      ...(fields.length === 0 ? [] : [['fields.json', `${JSON.stringify(Object.fromEntries(fields), null, 2)}\n`]]),
+      ...skills.map((skill) => [`skills/${skill.name}/SKILL.md`, skillFile(skill)]),
+      ...Object.entries(overrides).flatMap(([part, { text, base }]) => [
+        [`overrides/${part}.md`, text],
+        ...(base === undefined ? [] : [[`bases/${part}.md`, base]]),
+      ]),
     ]),
-  ])
+  )
 }
+
+/** A map of its own: a name from outside, such as `constructor`, finds nothing that nobody put there. */
+const named = <Value>(entries: Readonly<Record<string, Value>> = {}): Record<string, Value> => Object.assign(Object.create(null), entries)
 
 const LEGAL = `sections/<${SECTION_NAMES.join('|')}>.md, fields.json, skills/<name>/SKILL.md, overrides/<part>.md or bases/<part>.md`
 
@@ -36,9 +41,9 @@ export function fromFiles(files: Files, stored: ConfigurationDocument): { draft:
   const faults: ConfigFault[] = []
   const before = toFiles(stored)
   const draft = {
-    sections: {} as Record<string, Record<string, unknown>>,
+    sections: named<Record<string, unknown>>(),
     skills: [] as unknown[],
-    overrides: {} as Record<string, Record<string, string>>,
+    overrides: named<Record<string, string>>(),
   }
   for (const path of Object.keys(files).sort()) {
     const text = path in before && sameText(before[path]!, files[path]!) ? before[path]! : files[path]!
@@ -110,9 +115,9 @@ export function carriedOver({ base, mine, theirs, merged = [] }: Sides): { files
   const changed = changedPaths(base, mine)
   const conflicts = changed.filter((path) => theirs[path] !== base[path] && theirs[path] !== mine[path] && !merged.includes(path))
   if (conflicts.length > 0) return { conflicts }
-  const files = { ...theirs }
+  const files = named(theirs)
   for (const path of changed) {
-    if (path in mine) files[path] = mine[path]!
+    if (Object.hasOwn(mine, path)) files[path] = mine[path]!
     else delete files[path]
   }
   return { files }
