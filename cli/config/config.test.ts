@@ -8,6 +8,7 @@ import { openLedger, started } from '../../ledger/fixture.ts'
 import { headVersion, readVersion, saveVersion } from '../../ledger/versions.ts'
 import { testFolder } from '../../test/services.ts'
 import { type Ended, switchyard } from '../process.test-help.ts'
+import { patchOf } from './diff.ts'
 
 let ledger: Awaited<ReturnType<typeof openLedger>>
 let env: Record<string, string>
@@ -48,7 +49,9 @@ describe('saving a document', () => {
     const base = await headNumber()
     const path = fileOf('draft.json', { ...EMPTY, sections: { scope: { text: 'Small changes.' } } })
     const { code, out } = await run('config', 'save', path, '--base', `r${base}`, '--note', 'less is more', '--as', 'lin')
-    expect(out).toMatch(/\+Small changes\.\n[\s\S]*Saved as r\d+ \(14 bytes of 262,144\)/)
+    expect(out).toMatch(
+      /^--- sections\/scope\.md\n\+\+\+ sections\/scope\.md\n[\s\S]*\+Small changes\.\n[\s\S]*Saved as r\d+ \(14 bytes of 262,144\)/,
+    )
     expect(code).toBe(0)
     expect((await run('config', 'history')).out).toMatch(new RegExp(`^r${base + 1} .* cli by lin +less is more\n`))
     expect((await run('config', 'show', 'scope')).out).toContain('Small changes.')
@@ -133,6 +136,13 @@ describe('saving a document', () => {
     expect(err).toMatch(expected)
     expect(code).toBe(1)
   })
+})
+
+test('texts that have nothing in common are not compared for ever', { timeout: 10_000 }, () => {
+  const lines = (word: string) => Array.from({ length: 30_000 }, (_, at) => `${word} ${at}\n`).join('')
+  expect(patchOf('sections/scope.md', lines('a'), lines('b'))).toBe(
+    '--- sections/scope.md\n+++ sections/scope.md\nthe whole text was replaced (30,001 → 30,001 lines)\n',
+  )
 })
 
 describe('as files', () => {

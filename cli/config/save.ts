@@ -4,7 +4,7 @@ import { type Draft as CheckedDraft, type ConfigurationDocument, EMPTY } from '.
 import type { ConfigFault } from '../../core/config/fault.ts'
 import { carriedOver, changedPaths, fromFiles, piecesIn, toFiles, withStoredBases } from '../../core/config/files.ts'
 import { readDraft } from '../../core/config/read-draft.ts'
-import { checkDraft, faultsText } from '../../core/config/save.ts'
+import { checkDraft, faultsText, settled } from '../../core/config/save.ts'
 import { withLineFeeds } from '../../core/config/words.ts'
 import { restoreConfiguration, type SavedConfiguration, saveConfiguration } from '../../ledger/save-configuration.ts'
 import { headVersion, readVersion, type VersionHead } from '../../ledger/versions.ts'
@@ -121,13 +121,18 @@ export function restore(which: string | undefined, options: SaveOptions & { defa
     const head = await headVersion(db, 'prompts')
     const base = options.base === undefined ? head.number : wholeNumber(options.base)
     if (base === null) return wrongUse(`"${options.base}" is no revision`)
-    const result = await restoreConfiguration(db, builtIn, { base, which: number, ...authorOf(options) })
-    if (result === null) {
+    const older = number === 'defaults' ? { document: EMPTY } : await readVersion(db, 'prompts', number)
+    if (older === null) {
       complain(`there is no revision ${number}; the newest is ${head.number}`)
       return 1
     }
-    const document = number === 'defaults' ? EMPTY : null
-    return told(context, result, { base, document, options, again: () => `switchyard config restore ${which ?? '--defaults'}` })
+    const made = await readVersion(db, 'prompts', base)
+    if (!made) return noSuch(context, base, options)
+    const { document } = settled(older.document, { stored: older.document, builtIn })
+    const changed = showChanges(made.document, document, options)
+    // it was read a moment ago, and no revision is ever deleted
+    const result = (await restoreConfiguration(db, builtIn, { base, which: number, ...authorOf(options) }))!
+    return told(context, result, { base, document, changed, options, again: () => `switchyard config restore ${which ?? '--defaults'}` })
   })
 }
 
@@ -139,31 +144,38 @@ interface Draft {
   again: (head: number) => string
 }
 
-/** Checks and saves a draft, and tells what became of it. */
+/** Checks a draft, shows what it changes, saves it, and tells what became of it. */
 export async function settle(context: Context, { base, draft, options, again }: Draft): Promise<ExitCode> {
-  const result = await saveConfiguration(context.db, context, { base, draft, ...authorOf(options) })
+  const { db, builtIn, maxBytes } = context
+  const made = await readVersion(db, 'prompts', base)
+  if (!made) return noSuch(context, base, options)
+  const checked = checkDraft(draft, { stored: made.document, builtIn, maxBytes })
+  if ('faults' in checked) return refused(checked.faults, options)
+  const changed = showChanges(made.document, checked.document, options)
+  const result = await saveConfiguration(db, context, { base, draft, ...authorOf(options) })
   if ('faults' in result) return refused(result.faults, options)
-  return told(context, result, { base, document: draft as ConfigurationDocument, options, again })
+  return told(context, result, { base, document: checked.document, changed, options, again })
 }
 
-interface Told {
-  base: number
-  /** The draft, for what both changed; null: nothing to compare. */
-  document: ConfigurationDocument | null
-  options: SaveOptions
-  again: (head: number) => string
+/** Before anything is saved: the last look is at what will be. */
+function showChanges(from: ConfigurationDocument, to: ConfigurationDocument, { json = false }: SaveOptions): string[] {
+  const changed = documentDifferences(from, to)
+  if (!json && changed.length > 0) say(`${renderDifferences(changed, outputStyle())}\n`)
+  return changed.map(({ path }) => path)
 }
 
-async function told(context: Context, result: SavedConfiguration, { base, document, options, again }: Told): Promise<ExitCode> {
-  if ('head' in result) return late(context, { base, document, head: result.head }, options, again)
-  const before = await readVersion(context.db, 'prompts', base)
-  const changed = documentDifferences(before!.document, result.document)
+interface Told extends Pick<Draft, 'base' | 'options' | 'again'> {
+  document: ConfigurationDocument
+  changed: string[]
+}
+
+async function told(context: Context, result: SavedConfiguration, { base, document, changed, options, again }: Told): Promise<ExitCode> {
+  if ('head' in result) return late(context, { base, document, head: result.head, options, again })
   if (options.json) {
     const { revision, dropped, identical, bytes } = result
-    sayJson({ revision, base, dropped, identical, bytes, changed: changed.map(({ path }) => path) })
+    sayJson({ revision, base, dropped, identical, bytes, changed })
     return 0
   }
-  if (changed.length > 0) say(`${renderDifferences(changed, outputStyle())}\n`)
   for (const part of result.dropped) say(`${part} is dropped: this version has no such part.`)
   for (const part of result.identical) say(`${part} equals the built-in text, so it follows it from now on.`)
   say(
@@ -172,29 +184,25 @@ async function told(context: Context, result: SavedConfiguration, { base, docume
   return 0
 }
 
+interface Late extends Pick<Draft, 'base' | 'options' | 'again'> {
+  document: ConfigurationDocument
+  head: VersionHead
+}
+
 /** Somebody saved meanwhile: nothing of the draft is lost, and it is said what changed. */
-async function late(
-  { db }: Context,
-  { base, document, head }: { base: number; document: ConfigurationDocument | null; head: VersionHead },
-  options: SaveOptions,
-  again: (head: number) => string,
-): Promise<ExitCode> {
-  const made = await readVersion(db, 'prompts', base)
+async function late({ db }: Context, { base, document, head, options, again }: Late): Promise<ExitCode> {
+  const made = (await readVersion(db, 'prompts', base))!
   const newest = (await readVersion(db, 'prompts', head.number))!
-  const theirs = made ? changedPaths(toFiles(made.document), toFiles(newest.document)) : []
-  const mine = made && document ? changedPaths(toFiles(made.document), toFiles(document)) : []
-  const both = mine.filter((path) => theirs.includes(path))
+  const theirs = changedPaths(toFiles(made.document), toFiles(newest.document))
+  const both = changedPaths(toFiles(made.document), toFiles(document)).filter((path) => theirs.includes(path))
   if (options.json) {
     sayJson({ refused: 'stale', base, head, theirs, both })
     return 1
   }
-  const since = made
-    ? `r${head.number} by ${head.actor} is newer than r${base}`
-    : `there is no r${base}; the newest is r${head.number} by ${head.actor}`
   const what = theirs.length === 0 ? '' : ` and changed ${theirs.join(', ')}`
   const clash = both.length === 0 ? '' : `; of these you changed ${both.join(', ')} too`
   complain(
-    `nothing was saved: ${since}${what}${clash}. Your draft is as it was. See: switchyard config diff ${base} ${head.number}; then: ${again(head.number)}`,
+    `nothing was saved: r${head.number} by ${head.actor} is newer than r${base}${what}${clash}. Your draft is as it was. See: switchyard config diff ${base} ${head.number}; then: ${again(head.number)}`,
   )
   return 1
 }
