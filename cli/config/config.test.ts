@@ -90,7 +90,8 @@ describe('saving a document', () => {
     const written = { ...EMPTY, sections: { scope: { text: 'Mine.' } } }
     const path = fileOf('late.json', written)
     await meanwhile({ sections: { scope: { text: 'Theirs.' }, communication: { text: 'Theirs.' } } })
-    const { code, err } = await run('config', 'save', path, '--base', `${base}`)
+    const { code, out: shown, err } = await run('config', 'save', path, '--base', `${base}`)
+    expect(shown).toContain('+Mine.\n')
     expect(err).toMatch(
       new RegExp(
         `nothing was saved: r${base + 1} by kim is newer than r${base} and changed sections/communication.md, sections/scope.md; of these you changed sections/scope.md too`,
@@ -329,4 +330,25 @@ describe('the Policy', () => {
     expect((await run('policy', 'set-mode', 'automatc')).err).toMatch(/did you mean automatic\? Legal are explicit, confirm, automatic/)
     expect((await run('policy', 'rule', 'enable', 'r9')).err).toMatch(/there is no rule r9. Those there are: r1 \(red main\)/)
   })
+})
+
+test('nothing that somebody wrote steers the terminal: a note, a name, a rule, a key of a draft', async () => {
+  const steering = '\u001b]0;x\u0007\u001b[2J'
+  const base = await headNumber()
+  const path = fileOf('steering.json', { ...EMPTY, skills: [{ name: 'notes', description: 'd', body: steering }] })
+  const ended = [
+    await run('config', 'save', path, '--base', `${base}`, '--note', steering, '--as', steering),
+    await run('config', 'save', path, '--base', `${base}`),
+    await run('config', 'show'),
+    await run('config', 'history'),
+    await run('config', 'save', fileOf('key.json', { ...EMPTY, [steering]: 1 }), '--base', `${base}`),
+    await run('policy', 'rule', 'add', '--name', steering, '--instruction', steering),
+    await run('policy', 'rule', 'enable', 'r99'),
+    await run('policy', 'restore', '1'),
+  ]
+  for (const { out, err } of ended) {
+    // what a terminal obeys
+    expect(out + err).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/)
+  }
+  expect(ended.slice(0, 7).filter(({ out, err }) => (out + err).includes('\\u{1b}[2J'))).toHaveLength(7)
 })

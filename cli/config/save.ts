@@ -8,7 +8,7 @@ import { checkDraft, faultsText, settled } from '../../core/config/save.ts'
 import { withLineFeeds } from '../../core/config/words.ts'
 import { restoreConfiguration, type SavedConfiguration, saveConfiguration } from '../../ledger/save-configuration.ts'
 import { headVersion, readVersion, type VersionHead } from '../../ledger/versions.ts'
-import { counted } from '../lines.ts'
+import { counted, shownText } from '../lines.ts'
 import { complain, type ExitCode, outputStyle, say, sayJson } from '../terminal.ts'
 import { whoAsks } from '../who.ts'
 import { type Context, numberOf, withConfiguration } from './context.ts'
@@ -176,7 +176,7 @@ async function told(context: Context, result: SavedConfiguration, { base, docume
     sayJson({ revision, base, dropped, identical, bytes, changed })
     return 0
   }
-  for (const part of result.dropped) say(`${part} is dropped: this version has no such part.`)
+  for (const part of result.dropped) say(`${shownText(part)} is dropped: this version has no such part.`)
   for (const part of result.identical) say(`${part} equals the built-in text, so it follows it from now on.`)
   say(
     `Saved as r${result.revision} (${counted(result.bytes, 'byte')} of ${context.maxBytes.toLocaleString('en-US')}). Every agent reads it with its next request.`,
