@@ -1,5 +1,6 @@
 /** What a command writes: results to the output, sentences about what is wrong to the error output. Nothing else writes there. */
 import type { Fault } from '../core/deployment/settings.ts'
+import { shownText } from './lines.ts'
 import { harmless, padded, type Style, styleFor } from './live/style.ts'
 
 /** 0: fine. 1: refused, not found, or a problem. 2: the command was not used as it must be. */
@@ -11,8 +12,9 @@ export const say = (text: string): void => {
 
 export const sayJson = (document: unknown): void => say(JSON.stringify(document, null, 2))
 
+/** What stands in a sentence may come from outside: a note, a name, a key of a draft. */
 export const complain = (sentence: string): void => {
-  process.stderr.write(`switchyard: ${sentence}\n`)
+  process.stderr.write(`switchyard: ${shownText(sentence)}\n`)
 }
 
 export const outputStyle = (): Style => styleFor(process.stdout, process.env, 0)

@@ -7,6 +7,11 @@ import type { DriftOptions } from './show.ts'
 type Run = <Given extends unknown[]>(work: (...given: Given) => Promise<number>) => (...given: Given) => Promise<void>
 
 const json = () => new Option('--json', 'as one JSON document')
+const onto = () => new Option('--onto <n>', 'do what it changed since its base to this newer revision')
+const takeMine = () =>
+  new Option('--take-mine <file>', 'with --onto: a file that both changed, in which you brought both together (again for each)').argParser(
+    (file: string, before: string[] = []) => [...before, file],
+  )
 const most = () => new Option('--most <count>', 'how many').default('50')
 
 /** What every save takes. */
@@ -44,7 +49,9 @@ export function addConfig(program: Command, run: Run): void {
       .command('save')
       .description('save a JSON document as the next revision')
       .argument('<file>', 'as `config show --json` has it under "document"')
-      .requiredOption('--base <n>', 'the revision that it was made from'),
+      .requiredOption('--base <n>', 'the revision that it was made from')
+      .addOption(onto())
+      .addOption(takeMine()),
   ).action(run(async (file: string, options: SaveOptions) => (await import('./save.ts')).save(file, options)))
   saving(
     config
@@ -96,7 +103,8 @@ export function addConfig(program: Command, run: Run): void {
       .description('save such a folder as the next revision')
       .argument('<folder>')
       .option('--base <n>', 'the revision that it was made from (default: the one that it was exported from)')
-      .option('--onto <n>', 'do what it changed since then to this newer revision'),
+      .addOption(onto())
+      .addOption(takeMine()),
   ).action(run(async (folder: string, options: SaveOptions) => (await import('./save.ts')).importFolder(folder, options)))
 }
 

@@ -8,6 +8,7 @@ import { openLedger, started } from '../../ledger/fixture.ts'
 import { headVersion, readVersion, saveVersion } from '../../ledger/versions.ts'
 import { testFolder } from '../../test/services.ts'
 import { type Ended, switchyard } from '../process.test-help.ts'
+import { patchOf } from './diff.ts'
 
 let ledger: Awaited<ReturnType<typeof openLedger>>
 let env: Record<string, string>
@@ -48,7 +49,9 @@ describe('saving a document', () => {
     const base = await headNumber()
     const path = fileOf('draft.json', { ...EMPTY, sections: { scope: { text: 'Small changes.' } } })
     const { code, out } = await run('config', 'save', path, '--base', `r${base}`, '--note', 'less is more', '--as', 'lin')
-    expect(out).toMatch(/\+Small changes\.\n[\s\S]*Saved as r\d+ \(14 bytes of 262,144\)/)
+    expect(out).toMatch(
+      /^--- sections\/scope\.md\n\+\+\+ sections\/scope\.md\n[\s\S]*\+Small changes\.\n[\s\S]*Saved as r\d+ \(14 bytes of 262,144\)/,
+    )
     expect(code).toBe(0)
     expect((await run('config', 'history')).out).toMatch(new RegExp(`^r${base + 1} .* cli by lin +less is more\n`))
     expect((await run('config', 'show', 'scope')).out).toContain('Small changes.')
@@ -87,7 +90,8 @@ describe('saving a document', () => {
     const written = { ...EMPTY, sections: { scope: { text: 'Mine.' } } }
     const path = fileOf('late.json', written)
     await meanwhile({ sections: { scope: { text: 'Theirs.' }, communication: { text: 'Theirs.' } } })
-    const { code, err } = await run('config', 'save', path, '--base', `${base}`)
+    const { code, out: shown, err } = await run('config', 'save', path, '--base', `${base}`)
+    expect(shown).toContain('+Mine.\n')
     expect(err).toMatch(
       new RegExp(
         `nothing was saved: r${base + 1} by kim is newer than r${base} and changed sections/communication.md, sections/scope.md; of these you changed sections/scope.md too`,
@@ -97,6 +101,14 @@ describe('saving a document', () => {
     expect(JSON.parse(readFileSync(path, 'utf8'))).toEqual(written)
     const { out } = await run('config', 'save', path, '--base', `${base}`, '--json')
     expect(JSON.parse(out)).toMatchObject({ refused: 'stale', base, both: ['sections/scope.md'], head: { number: base + 1, actor: 'kim' } })
+    const onto = `config save ${path} --base ${base} --onto ${base + 1}`
+    expect(err).toContain(`then: switchyard ${onto}\n`)
+    const conflict = await run(...onto.split(' '))
+    expect(conflict.err).toContain(`switchyard config show scope --revision ${base + 1}\n`)
+    expect(conflict.err).toContain(`switchyard ${onto} --take-mine sections/scope.md\n`)
+    expect(await headNumber()).toBe(base + 1)
+    expect((await run(...onto.split(' '), '--take-mine', 'sections/scope.md')).code).toBe(0)
+    expect((await headDocument()).sections).toEqual({ scope: { text: 'Mine.' }, communication: { text: 'Theirs.' } })
   })
 
   test.each([
@@ -125,6 +137,13 @@ describe('saving a document', () => {
     expect(err).toMatch(expected)
     expect(code).toBe(1)
   })
+})
+
+test('texts that have nothing in common are not compared for ever', { timeout: 10_000 }, () => {
+  const lines = (word: string) => Array.from({ length: 30_000 }, (_, at) => `${word} ${at}\n`).join('')
+  expect(patchOf('sections/scope.md', lines('a'), lines('b'))).toBe(
+    '--- sections/scope.md\n+++ sections/scope.md\nthe whole text was replaced (30,001 → 30,001 lines)\n',
+  )
 })
 
 describe('as files', () => {
@@ -158,9 +177,26 @@ describe('as files', () => {
     expect((await run('config', 'import', out, '--onto', `${head}`)).code).toBe(0)
     expect((await headDocument()).sections).toEqual({ scope: { text: 'Mine.' }, communication: { text: 'Theirs.' } })
     await meanwhile({ sections: { scope: { text: 'Theirs too.' } } })
-    expect((await run('config', 'import', out, '--onto', `${await headNumber()}`)).err).toMatch(
-      /both the draft and r\d+ changed sections\/scope\.md since/,
-    )
+    const conflict = await run('config', 'import', out, '--onto', `${await headNumber()}`)
+    expect(conflict.err).toMatch(/both the draft and r\d+ changed sections\/scope\.md since[\s\S]* --take-mine sections\/scope\.md\n$/)
+  })
+
+  test('[K5] what is carried over is checked against its own revision first, and a base that was deleted is the stored one', async () => {
+    await meanwhile({ overrides: { 'runtime/work': { text: 'Ours.', base: 'x' } } })
+    const out = join(folder, 'carried')
+    await run('config', 'export', out)
+    rmSync(join(out, 'bases'), { recursive: true })
+    writeFileSync(join(out, 'overrides', 'runtime', 'work.md'), 'Ours, better.')
+    writeFileSync(join(out, 'sections', 'ticket-scope.md'), 'Small.')
+    await meanwhile({ sections: { scope: { text: 'Theirs.' } }, overrides: { 'runtime/work': { text: 'Ours.', base: 'x' } } })
+    const onto = ['config', 'import', out, '--onto', `${await headNumber()}`]
+    expect((await run(...onto)).err).toMatch(/1 fault, so nothing was saved:\n- \/sections\/ticket-scope: no such name/)
+    rmSync(join(out, 'sections', 'ticket-scope.md'))
+    expect(await run(...onto)).toMatchObject({ code: 0 })
+    expect(await headDocument()).toMatchObject({
+      sections: { scope: { text: 'Theirs.' } },
+      overrides: { 'runtime/work': { text: 'Ours, better.', base: 'x' } },
+    })
   })
 
   test('[K1] edited in the editor it is checked, shown and saved; without a change nothing is saved', async () => {
@@ -189,6 +225,26 @@ describe('as files', () => {
     const failing = await switchyard(['config', 'edit'], editor('echo x > sections/scope.md; exit 3'))
     expect(failing.err).toMatch(/ended with 3, so nothing was saved. The draft is kept: switchyard config import/)
     expect(existsSync(join(folder, 'drafts'))).toBe(true)
+  })
+
+  test('[K5] whatever was written in the editor is kept until it is saved: an unknown file, an unknown key, a built-in text', async () => {
+    await meanwhile({ skills: [{ name: 'notes', description: 'x', body: 'y' }] })
+    const before = await headNumber()
+    const unknown = await switchyard(
+      ['config', 'edit'],
+      editor(
+        `echo A > sections/ticket-scope.md; echo '{"scope":{"size":1}}' > fields.json; sed -i 's/^name/when: z\\nname/' skills/notes/SKILL.md`,
+      ),
+    )
+    expect(unknown.err).toMatch(/\/sections\/ticket-scope: no such name[\s\S]*the draft is kept in/)
+    expect(unknown.err).toMatch(/\/sections\/scope\/size: no such name/)
+    expect(unknown.err).toMatch(/\/skills\/0\/when: no such name/)
+    const beside = await switchyard(['config', 'edit'], editor('echo B >> built-in/sections/scope.md'))
+    expect(beside.err).toMatch(/you changed built-in\/sections\/scope\.md, .* is not saved\. The folder is kept: (\S+)/)
+    expect(await headNumber()).toBe(before)
+    const both = await switchyard(['config', 'edit'], editor('echo B >> built-in/sections/scope.md; echo C > sections/scope.md'))
+    expect(both).toMatchObject({ code: 0, err: expect.stringMatching(/^switchyard: built-in\/sections\/scope\.md lies beside/) })
+    for (const { err } of [unknown, beside, both]) expect(existsSync(/kept(?: in|:) (\S+?)\.?\s/.exec(err)![1]!)).toBe(true)
   })
 })
 
@@ -274,4 +330,25 @@ describe('the Policy', () => {
     expect((await run('policy', 'set-mode', 'automatc')).err).toMatch(/did you mean automatic\? Legal are explicit, confirm, automatic/)
     expect((await run('policy', 'rule', 'enable', 'r9')).err).toMatch(/there is no rule r9. Those there are: r1 \(red main\)/)
   })
+})
+
+test('nothing that somebody wrote steers the terminal: a note, a name, a rule, a key of a draft', async () => {
+  const steering = '\u001b]0;x\u0007\u001b[2J'
+  const base = await headNumber()
+  const path = fileOf('steering.json', { ...EMPTY, skills: [{ name: 'notes', description: 'd', body: steering }] })
+  const ended = [
+    await run('config', 'save', path, '--base', `${base}`, '--note', steering, '--as', steering),
+    await run('config', 'save', path, '--base', `${base}`),
+    await run('config', 'show'),
+    await run('config', 'history'),
+    await run('config', 'save', fileOf('key.json', { ...EMPTY, [steering]: 1 }), '--base', `${base}`),
+    await run('policy', 'rule', 'add', '--name', steering, '--instruction', steering),
+    await run('policy', 'rule', 'enable', 'r99'),
+    await run('policy', 'restore', '1'),
+  ]
+  for (const { out, err } of ended) {
+    // what a terminal obeys
+    expect(out + err).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/)
+  }
+  expect(ended.slice(0, 7).filter(({ out, err }) => (out + err).includes('\\u{1b}[2J'))).toHaveLength(7)
 })

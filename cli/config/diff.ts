@@ -1,5 +1,5 @@
 /** Two configurations side by side, piece by piece: unified diffs of the files that they would be. */
-import { createTwoFilesPatch } from 'diff'
+import { createTwoFilesPatch, FILE_HEADERS_ONLY } from 'diff'
 import type { ConfigurationDocument } from '../../core/config/document.ts'
 import { changedPaths, type Files, toFiles } from '../../core/config/files.ts'
 import { shownText } from '../lines.ts'
@@ -37,8 +37,16 @@ export function differences(from: Files, to: Files): Difference[] {
 export const documentDifferences = (from: ConfigurationDocument, to: ConfigurationDocument): Difference[] =>
   differences(toFiles(from), toFiles(to))
 
-export const patchOf = (path: string, from: string, to: string, names: readonly [string, string] = [path, path]): string =>
-  createTwoFilesPatch(names[0], names[1], from, to, undefined, undefined, { context: 3 }).replace(/^=+\n/, '')
+/** A person waits for it, and texts that have nothing in common take very long to compare. */
+const PATIENCE_MS = 1_000
+
+export function patchOf(path: string, from: string, to: string, names: readonly [string, string] = [path, path]): string {
+  const options = { context: 3, headerOptions: FILE_HEADERS_ONLY, timeout: PATIENCE_MS }
+  const patch = createTwoFilesPatch(names[0], names[1], from, to, undefined, undefined, options)
+  return patch ?? `--- ${names[0]}\n+++ ${names[1]}\nthe whole text was replaced (${linesIn(from)} → ${linesIn(to)} lines)\n`
+}
+
+const linesIn = (text: string): string => text.split('\n').length.toLocaleString('en-US')
 
 export function renderDifferences(found: readonly Difference[], style: Style): string {
   return found.map(({ patch }) => renderPatch(patch, style)).join('\n\n')

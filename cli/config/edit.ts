@@ -5,13 +5,14 @@ import { join, relative } from 'node:path'
 import type { ConfigurationDocument } from '../../core/config/document.ts'
 import type { Files } from '../../core/config/files.ts'
 import { fromFiles } from '../../core/config/files.ts'
+import { checkDraft } from '../../core/config/save.ts'
 import { SECTION_NAMES } from '../../core/prompt/team.ts'
 import { PARTS } from '../../core/prompt/templates.ts'
 import { homeFolder } from '../../worker/environment.ts'
 import { complain, type ExitCode, say, sayJson } from '../terminal.ts'
-import { revisionOf, withConfiguration } from './context.ts'
+import { type Context, revisionOf, withConfiguration } from './context.ts'
 import { documentDifferences } from './diff.ts'
-import { readFolder, writeFolder } from './folder.ts'
+import { readFolder, touchedSince, writeFolder } from './folder.ts'
 import { type SaveOptions, saveFolder } from './save.ts'
 
 export function exportFolder(folder: string, { revision, json = false }: { revision?: string; json?: boolean }): Promise<ExitCode> {
@@ -35,7 +36,7 @@ export function edit(options: SaveOptions): Promise<ExitCode> {
     const drafts = join(homeFolder(context.settings.home), 'drafts')
     mkdirSync(drafts, { recursive: true, mode: 0o700 })
     const folder = join(drafts, `r${head.number}-${new Date().toISOString().replace(/[:.]/g, '-')}`)
-    writeFolder(folder, head.number, head.document, beside(context.builtIn))
+    const written = writeFolder(folder, head.number, head.document, programTexts(context.builtIn))
     const editor = process.env.VISUAL || process.env.EDITOR || 'vi'
     const code = await runEditor(editor, folder)
     const shown = relative(process.cwd(), folder) || folder
@@ -43,17 +44,32 @@ export function edit(options: SaveOptions): Promise<ExitCode> {
       complain(`${editor} ended with ${code}, so nothing was saved. The draft is kept: switchyard config import ${shown}`)
       return 1
     }
-    const read = fromFiles(readFolder(folder).files, head.document)
-    if (!('faults' in read) && documentDifferences(head.document, read.draft as ConfigurationDocument).length === 0) {
+    const touched = touchedSince(written, folder)
+    if (touched.length === 0) {
       rmSync(folder, { recursive: true })
       say('Nothing was changed, so nothing was saved.')
       return 0
     }
+    const beside = touched.filter(({ isBeside }) => isBeside).map(({ path }) => path)
+    if (holdsTheSame(context, folder, head.document)) {
+      const why = beside.length === 0 ? 'which changes no word' : 'and what lies beside to be read is not saved'
+      complain(`nothing was saved: you changed ${touched.map(({ path }) => path).join(', ')}, ${why}. The folder is kept: ${shown}`)
+      return 1
+    }
     const saved = await saveFolder(context, folder, options)
-    if (saved === 0) rmSync(folder, { recursive: true })
-    else complain(`the draft is kept in ${shown}. When it is mended: switchyard config import ${shown}`)
+    if (saved !== 0) complain(`the draft is kept in ${shown}. When it is mended: switchyard config import ${shown}`)
+    else if (beside.length === 0) rmSync(folder, { recursive: true })
+    else complain(`${beside.join(', ')} lies beside to be read, so what you changed there is not saved. The folder is kept: ${shown}`)
     return saved
   })
+}
+
+/** A sound draft without a change; a draft with a fault is for the save to refuse. */
+function holdsTheSame({ builtIn, maxBytes }: Context, folder: string, stored: ConfigurationDocument): boolean {
+  const read = fromFiles(readFolder(folder).files, stored)
+  if ('faults' in read) return false
+  const checked = checkDraft(read.draft, { stored, builtIn, maxBytes })
+  return !('faults' in checked) && documentDifferences(stored, checked.document).length === 0
 }
 
 /** A shell, since an editor is often given with options. */
@@ -66,7 +82,7 @@ function runEditor(editor: string, folder: string): Promise<number> {
 }
 
 /** The program's own texts and what the folder is, for reading. */
-function beside(builtIn: Readonly<Record<string, string>>): Files {
+function programTexts(builtIn: Readonly<Record<string, string>>): Files {
   return {
     'README.md': README,
     ...Object.fromEntries(SECTION_NAMES.map((name) => [`built-in/sections/${name}.md`, builtIn[`sections/${name}`]!])),

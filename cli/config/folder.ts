@@ -1,5 +1,5 @@
 /** A configuration as a folder on disk: what `export` and `edit` write and `import` reads. */
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { type Dirent, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative, sep } from 'node:path'
 import type { ConfigurationDocument } from '../../core/config/document.ts'
 import { type Files, toFiles } from '../../core/config/files.ts'
@@ -11,7 +11,8 @@ const FOLDERS = ['sections', 'skills', 'overrides']
 /** Lies beside for reading, and is no part of the configuration. */
 const BESIDE = ['README.md', 'built-in']
 
-export function writeFolder(folder: string, revision: number, document: ConfigurationDocument, beside: Files = {}): void {
+/** Writes a new folder, and answers with what stands in it. */
+export function writeFolder(folder: string, revision: number, document: ConfigurationDocument, beside: Files = {}): Files {
   mkdirSync(folder, { recursive: true })
   const there = readdirSync(folder)
   if (there.length > 0)
@@ -23,15 +24,30 @@ export function writeFolder(folder: string, revision: number, document: Configur
     mkdirSync(dirname(file), { recursive: true })
     writeFileSync(file, text)
   }
+  return files
+}
+
+/** The files whose bytes are not those that were written, whatever they are called; what lies beside (`built-in/`) is not saved. */
+export function touchedSince(written: Files, folder: string): { path: string; isBeside: boolean }[] {
+  const touched = new Set(Object.keys(written))
+  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
+    if (entry.isDirectory()) continue
+    const path = pathIn(folder, entry)
+    const text = Object.hasOwn(written, path) ? written[path]! : null
+    if (text !== null && entry.isFile() && readFileSync(join(folder, path)).equals(Buffer.from(text))) touched.delete(path)
+    else touched.add(path)
+  }
+  return [...touched].sort().map((path) => ({ path, isBeside: isBeside(path) }))
 }
 
 /** Every file but what editors leave about (hidden, or ending in ~). Throws a sentence about one that is no text. */
 export function readFolder(folder: string): { files: Record<string, string>; revision: number | null } {
-  const files: Record<string, string> = {}
+  // a file may be called as what every object inherits
+  const files: Record<string, string> = Object.create(null)
   let revision: number | null = null
   for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
-    const path = relative(folder, join(entry.parentPath, entry.name)).split(sep).join('/')
-    const isOurs = !path.split('/').some((name) => name.startsWith('.')) && !path.endsWith('~') && !BESIDE.includes(path.split('/')[0]!)
+    const path = pathIn(folder, entry)
+    const isOurs = !path.split('/').some((name) => name.startsWith('.')) && !path.endsWith('~') && !isBeside(path)
     if (!entry.isFile() || !isOurs) continue
     const text = textOf(join(entry.parentPath, entry.name))
     if (path === REVISION) revision = revisionIn(text)
@@ -39,6 +55,10 @@ export function readFolder(folder: string): { files: Record<string, string>; rev
   }
   return { files, revision }
 }
+
+const pathIn = (folder: string, entry: Dirent): string => relative(folder, join(entry.parentPath, entry.name)).split(sep).join('/')
+
+const isBeside = (path: string): boolean => BESIDE.includes(path.split('/')[0]!)
 
 function textOf(file: string): string {
   try {

@@ -18,7 +18,7 @@ export function show(name: string | undefined, { revision, json = false }: { rev
       return 0
     }
     if (name === undefined) {
-      say(`${headLine(found)}\n\n${overview(found.document, builtIn)}`)
+      say(shownText(`${headLine(found)}\n\n${overview(found.document, builtIn)}`))
       return 0
     }
     const text = piece(found.document, builtIn, name)
@@ -124,14 +124,14 @@ export function renderDrifts(drifts: readonly PartDrift[], style: Style): string
 function renderDrift({ part, state, text, base, builtIn, faults }: PartDrift, style: Style): string {
   const decide = `switchyard config drift ${part} --keep, or --adopt, or switchyard config edit`
   return [
-    `${painted(part, 'strong', style)}: ${painted(state, TONES[state], style)}, ${MEANS[state]}`,
-    ...faults.map(({ found, legal }) => `  ${found}; legal is ${legal}`),
+    `${painted(shownText(part), 'strong', style)}: ${painted(state, TONES[state], style)}, ${MEANS[state]}`,
+    ...faults.map(({ found, legal }) => shownText(`  ${found}; legal is ${legal}`)),
     ...(builtIn === null || state !== 'default updated'
       ? []
       : ['', renderPatch(patchOf(part, base, builtIn, ['built-in when the team began', 'built-in today']), style)]),
     '',
     renderPatch(patchOf(part, base, text, ['built-in when the team began', "the team's"]), style),
-    ...(state === 'default updated' ? ['', `Decide with: ${decide}`] : []),
+    ...(state === 'default updated' ? ['', shownText(`Decide with: ${decide}`)] : []),
   ].join('\n')
 }
 

@@ -1,8 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { builtInTexts } from '../prompt/fixture.ts'
 import { PARTS } from '../prompt/templates.ts'
 import { type ConfigurationDocument, canonical, EMPTY } from './document.ts'
-import { carriedOver, fromFiles, toFiles } from './files.ts'
+import { carriedOver, fromFiles, toFiles, withStoredBases } from './files.ts'
+import { checkDraft } from './save.ts'
 
 const whole: ConfigurationDocument = {
   sections: { scope: { text: 'Small.' }, delivery: { autoMerge: { enabled: true, maxChangedLines: 8 } } },
@@ -70,6 +72,22 @@ describe('a configuration as files', () => {
     })
   })
 
+  test('[K5] a name that every object inherits is a name like another, and refused like it', () => {
+    const faultsOf = (files: Record<string, string>) => {
+      const read = fromFiles(Object.assign(Object.create(null), files), EMPTY)
+      const checked = 'faults' in read ? read : checkDraft(read.draft, { stored: EMPTY, builtIn: builtInTexts, maxBytes: 9999 })
+      return 'faults' in checked ? checked.faults.map(({ pointer }) => pointer) : []
+    }
+    expect(faultsOf({ constructor: 'x', ['__proto__']: 'x' })).toEqual(['/__proto__', '/constructor'])
+    for (const name of ['__proto__', 'constructor', 'toString']) {
+      expect(faultsOf({ [`sections/${name}.md`]: 'x' }), name).toEqual([`/sections/${name}`])
+      expect(faultsOf({ [`overrides/${name}.md`]: 'x' }), name).toContain(`/overrides/${name}`)
+      expect(faultsOf({ 'fields.json': `{"${name}":{}}` }), name).toEqual([`/sections/${name}`])
+      expect(faultsOf({ 'fields.json': `{"scope":{"${name}":1}}` }), name).toEqual([`/sections/scope/${name}`])
+      expect(faultsOf({ 'skills/x/SKILL.md': `---\nname: x\ndescription: y\n${name}: z\n---\nbody` }), name).toEqual([`/skills/0/${name}`])
+    }
+  })
+
   test('a base whose override was deleted goes with it', () => {
     expect(fromFiles({ 'bases/runtime/work.md': 'x' }, whole)).toEqual({ draft: EMPTY })
   })
@@ -78,12 +96,23 @@ describe('a configuration as files', () => {
 describe('a draft carried over to a newer revision', () => {
   const base = { a: '1', b: '1', c: '1' }
   test('[K3] what each side changed stands, also what was made and deleted', () => {
-    expect(carriedOver(base, { a: '2', b: '1', d: 'new' }, { a: '1', b: '3', c: '1', e: 'new' })).toEqual({
+    expect(carriedOver({ base, mine: { a: '2', b: '1', d: 'new' }, theirs: { a: '1', b: '3', c: '1', e: 'new' } })).toEqual({
       files: { a: '2', b: '3', d: 'new', e: 'new' },
     })
   })
-  test('[K3] what both changed is a conflict, unless to the same', () => {
-    expect(carriedOver(base, { ...base, a: '2', b: '2' }, { ...base, a: '3', b: '2' })).toEqual({ conflicts: ['a'] })
-    expect(carriedOver(base, { b: '1', c: '1' }, { ...base, a: '3' })).toEqual({ conflicts: ['a'] })
+  test('[K3] what both changed is a conflict, unless to the same, or once people merged it by hand', () => {
+    const both = { base, mine: { ...base, a: '2', b: '2' }, theirs: { ...base, a: '3', b: '2', c: '4' } }
+    expect(carriedOver(both)).toEqual({ conflicts: ['a'] })
+    expect(carriedOver({ base, mine: { b: '1', c: '1' }, theirs: { ...base, a: '3' } })).toEqual({ conflicts: ['a'] })
+    expect(carriedOver({ ...both, merged: ['a'] })).toEqual({ files: { a: '2', b: '2', c: '4' } })
+    expect(carriedOver({ ...both, merged: ['b'] })).toEqual({ conflicts: ['a'] })
+  })
+  test('[B8] an override without its base changes no base, and the order of fields is no change', () => {
+    const draft = {
+      ...whole,
+      sections: { scope: { text: 'Small.' }, delivery: { autoMerge: { maxChangedLines: 8, enabled: true } } },
+      overrides: { 'runtime/work': { text: 'Ours.\n' }, 'runtime/shared': { text: 'New.' } },
+    }
+    expect(toFiles(withStoredBases(draft, whole))).toEqual({ ...toFiles(whole), 'overrides/runtime/shared.md': 'New.' })
   })
 })

@@ -5,28 +5,34 @@
  */
 import { readSkillFile, skillFile } from '../prompt/skill-file.ts'
 import { SECTION_NAMES } from '../prompt/team.ts'
-import type { ConfigurationDocument } from './document.ts'
+import { type ConfigurationDocument, canonical, type Draft } from './document.ts'
 import { sameText } from './drift.ts'
 import type { ConfigFault } from './fault.ts'
 
 /** Content by path, with `/` between folders. */
 export type Files = Readonly<Record<string, string>>
 
-export function toFiles({ sections, skills, overrides }: ConfigurationDocument): Record<string, string> {
+export function toFiles({ sections, skills, overrides }: Draft): Record<string, string> {
   const fields = SECTION_NAMES.flatMap((name) => {
     const { text: _, ...rest } = sections[name] ?? {}
-    return Object.keys(rest).length === 0 ? [] : [[name, rest] as const]
+    // in one order, so that a file differs only where a fact does
+    return Object.keys(rest).length === 0 ? [] : [[name, JSON.parse(canonical(rest))] as const]
   })
-  return Object.fromEntries([
-    ...SECTION_NAMES.flatMap((name) => (sections[name]?.text === undefined ? [] : [[`sections/${name}.md`, sections[name].text]])),
-    ...(fields.length === 0 ? [] : [['fields.json', `${JSON.stringify(Object.fromEntries(fields), null, 2)}\n`]]),
-    ...skills.map((skill) => [`skills/${skill.name}/SKILL.md`, skillFile(skill)]),
-    ...Object.entries(overrides).flatMap(([part, { text, base }]) => [
-      [`overrides/${part}.md`, text],
-      [`bases/${part}.md`, base],
+  return named(
+    Object.fromEntries([
+      ...SECTION_NAMES.flatMap((name) => (sections[name]?.text === undefined ? [] : [[`sections/${name}.md`, sections[name].text]])),
+      ...(fields.length === 0 ? [] : [['fields.json', `${JSON.stringify(Object.fromEntries(fields), null, 2)}\n`]]),
+      ...skills.map((skill) => [`skills/${skill.name}/SKILL.md`, skillFile(skill)]),
+      ...Object.entries(overrides).flatMap(([part, { text, base }]) => [
+        [`overrides/${part}.md`, text],
+        ...(base === undefined ? [] : [[`bases/${part}.md`, base]]),
+      ]),
     ]),
-  ])
+  )
 }
+
+/** A map of its own: a name from outside, such as `constructor`, finds nothing that nobody put there. */
+const named = <Value>(entries: Readonly<Record<string, Value>> = {}): Record<string, Value> => Object.assign(Object.create(null), entries)
 
 const LEGAL = `sections/<${SECTION_NAMES.join('|')}>.md, fields.json, skills/<name>/SKILL.md, overrides/<part>.md or bases/<part>.md`
 
@@ -35,9 +41,9 @@ export function fromFiles(files: Files, stored: ConfigurationDocument): { draft:
   const faults: ConfigFault[] = []
   const before = toFiles(stored)
   const draft = {
-    sections: {} as Record<string, Record<string, unknown>>,
+    sections: named<Record<string, unknown>>(),
     skills: [] as unknown[],
-    overrides: {} as Record<string, Record<string, string>>,
+    overrides: named<Record<string, string>>(),
   }
   for (const path of Object.keys(files).sort()) {
     const text = path in before && sameText(before[path]!, files[path]!) ? before[path]! : files[path]!
@@ -85,15 +91,40 @@ export function changedPaths(from: Files, to: Files): string[] {
   return [...new Set([...Object.keys(from), ...Object.keys(to)])].filter((path) => from[path] !== to[path]).sort()
 }
 
+/** A draft that leaves out a base means the stored one (spec B8), so to leave it out changes no file. */
+export const withStoredBases = (draft: Draft, { overrides: stored }: ConfigurationDocument): Draft => ({
+  ...draft,
+  overrides: Object.fromEntries(
+    Object.entries(draft.overrides).map(([part, { text, base }]) => {
+      const known = base ?? (Object.hasOwn(stored, part) ? stored[part]!.base : undefined)
+      return [part, known === undefined ? { text } : { text, base: known }]
+    }),
+  ),
+})
+
+interface Sides {
+  base: Files
+  mine: Files
+  theirs: Files
+  /** Files in which people brought both changes together by hand: mine stands. */
+  merged?: readonly string[]
+}
+
 /** What `mine` changed since `base`, done to `theirs` (spec K3); or the files that both changed, each in another way. */
-export function carriedOver(base: Files, mine: Files, theirs: Files): { files: Record<string, string> } | { conflicts: string[] } {
+export function carriedOver({ base, mine, theirs, merged = [] }: Sides): { files: Record<string, string> } | { conflicts: string[] } {
   const changed = changedPaths(base, mine)
-  const conflicts = changed.filter((path) => theirs[path] !== base[path] && theirs[path] !== mine[path])
+  const conflicts = changed.filter((path) => theirs[path] !== base[path] && theirs[path] !== mine[path] && !merged.includes(path))
   if (conflicts.length > 0) return { conflicts }
-  const files = { ...theirs }
+  const files = named(theirs)
   for (const path of changed) {
-    if (path in mine) files[path] = mine[path]!
+    if (Object.hasOwn(mine, path)) files[path] = mine[path]!
     else delete files[path]
   }
   return { files }
+}
+
+/** The names under which `config show` has what stands in a file. */
+export function piecesIn(path: string): string[] {
+  const name = /^(?:sections|overrides|bases)\/(.+)\.md$|^skills\/([^/]+)\//.exec(path)
+  return name ? [name[1] ?? name[2]!] : ['communication', 'delivery']
 }
