@@ -269,6 +269,17 @@ describe('after an upgrade', () => {
       /runtime\/policy +invalid +the built-in text is used until it is mended; the placeholder \{version\} of\s+runtime\/policy is missing/,
     )
     expect((await run('config', 'drift')).out).toMatch(/runtime\/gone +removed/)
+    expect((await run('config', 'show', 'runtime/gone')).out).toBe(
+      'runtime/gone: removed, since this version has no such part; dropped at the next save\nx\n',
+    )
+    expect((await run('config', 'drift', 'runtime/policy')).out).toMatch(
+      /is missing; legal is [\s\S]*\+\+\+ built-in today[\s\S]*\+\+\+ the team's/,
+    )
+    const before = await headNumber()
+    const kept = await run('config', 'drift', 'runtime/policy', '--keep')
+    expect(kept).toMatchObject({ code: 1, err: expect.stringContaining('runtime/policy is invalid: the built-in text is used until') })
+    expect((await run('config', 'drift', 'runtime/gone', '--keep')).err).toContain('read it with: switchyard config show runtime/gone')
+    expect(await headNumber()).toBe(before)
   })
 })
 

@@ -1,5 +1,5 @@
 /** `switchyard config show | history | drift`: what the team set, what was saved, and what changed under it. */
-import { type DriftState, drift as driftOf, type PartDrift } from '../../core/config/drift.ts'
+import { type DriftState, drift as driftOf, type PartDrift, sameText } from '../../core/config/drift.ts'
 import { overview, piece, pieceNames, withPieces } from '../../core/config/pieces.ts'
 import { type VersionHead, versions } from '../../ledger/versions.ts'
 import { aligned, clockOf, dayOf, shownText } from '../lines.ts'
@@ -81,6 +81,7 @@ export function drift(part: string | undefined, options: DriftOptions): Promise<
     }
     const found = drifts.find((each) => each.part === part)
     if (!found) return refuse(`${part} is not overridden. Overridden are: ${drifts.map((each) => each.part).join(', ') || 'none'}`)
+    if (options.keep && found.state !== 'default updated') return refuse(nothingToKeep(found.part, found.state))
     if (options.keep || options.adopt) {
       const draft = withPieces(head.document, options.adopt ? [{ piece: part, text: null }] : [])
       if (options.keep && found.builtIn !== null) draft.overrides[part] = { text: found.text, base: found.builtIn }
@@ -108,6 +109,17 @@ const MEANS: Readonly<Record<DriftState, string>> = {
   current: "the team's text is in use",
 }
 
+/** To keep is to have seen the new built-in text; where there is none to see, it is said what there is to do. */
+function nothingToKeep(part: string, state: Exclude<DriftState, 'default updated'>): string {
+  const todo: Readonly<Record<typeof state, string>> = {
+    removed: `this version has no such part, so its text is dropped at the next save; read it with: switchyard config show ${part}`,
+    invalid: 'the built-in text is used until it is mended, so edit it: switchyard config edit',
+    identical: 'it equals the built-in text, so there is nothing to keep; it is removed at the next save',
+    current: "the built-in text has not changed since, so there is nothing to decide; the team's is in use",
+  }
+  return `${part} is ${state}: ${todo[state]}`
+}
+
 export function renderDrifts(drifts: readonly PartDrift[], style: Style): string {
   if (drifts.length === 0) return 'No part is overridden: every part follows the built-in text.'
   return aligned(
@@ -126,7 +138,7 @@ function renderDrift({ part, state, text, base, builtIn, faults }: PartDrift, st
   return [
     `${painted(shownText(part), 'strong', style)}: ${painted(state, TONES[state], style)}, ${MEANS[state]}`,
     ...faults.map(({ found, legal }) => shownText(`  ${found}; legal is ${legal}`)),
-    ...(builtIn === null || state !== 'default updated'
+    ...(builtIn === null || sameText(base, builtIn)
       ? []
       : ['', renderPatch(patchOf(part, base, builtIn, ['built-in when the team began', 'built-in today']), style)]),
     '',

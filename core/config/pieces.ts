@@ -2,7 +2,7 @@
 import { SECTION_NAMES, type SectionName } from '../prompt/team.ts'
 import { isPart, PARTS } from '../prompt/templates.ts'
 import type { ConfigurationDocument, Draft } from './document.ts'
-import { defaultChanged, drift } from './drift.ts'
+import { defaultChanged, drift, sameText } from './drift.ts'
 
 type Texts = Readonly<Record<string, string>>
 
@@ -29,7 +29,7 @@ export function piece(document: ConfigurationDocument, builtIn: Texts, name: str
   if (isPart(name)) {
     const found = drift(document, builtIn).find(({ part }) => part === name)
     if (!found) return written(name, null, builtIn[name]!).join('\n')
-    const was = found.state === 'default updated' ? ['', `The built-in text that it was made from:`, found.base] : []
+    const was = sameText(found.base, builtIn[name]!) ? [] : ['', 'The built-in text that it was made from:', found.base]
     const faults = found.faults.map((fault) => `invalid, so the built-in text is used: ${fault.found}`)
     return [
       `${name}: ${found.state}`,
@@ -42,10 +42,17 @@ export function piece(document: ConfigurationDocument, builtIn: Texts, name: str
     ].join('\n')
   }
   const skill = document.skills.find((each) => each.name === name)
-  return skill ? `skill ${skill.name}: ${skill.description}\n\n${skill.body}` : null
+  if (skill) return `skill ${skill.name}: ${skill.description}\n\n${skill.body}`
+  if (!Object.hasOwn(document.overrides, name)) return null
+  return [`${name}: removed, since this version has no such part; dropped at the next save`, document.overrides[name]!.text].join('\n')
 }
 
-export const pieceNames = ({ skills }: ConfigurationDocument): string[] => [...SECTION_NAMES, ...PARTS, ...skills.map(({ name }) => name)]
+export const pieceNames = ({ skills, overrides }: ConfigurationDocument): string[] => [
+  ...SECTION_NAMES,
+  ...PARTS,
+  ...skills.map(({ name }) => name),
+  ...Object.keys(overrides).filter((name) => !isPart(name)),
+]
 
 /** A draft in which pieces are written anew, or follow the program again (spec B8). */
 export type PieceChange = { piece: string; text: string | null }
