@@ -1,5 +1,5 @@
 /** `switchyard config …` and `switchyard policy …` as people run them. */
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { EMPTY } from '../../core/config/document.ts'
@@ -179,6 +179,23 @@ describe('as files', () => {
     await meanwhile({ sections: { scope: { text: 'Theirs too.' } } })
     const conflict = await run('config', 'import', out, '--onto', `${await headNumber()}`)
     expect(conflict.err).toMatch(/both the draft and r\d+ changed sections\/scope\.md since[\s\S]* --take-mine sections\/scope\.md\n$/)
+  })
+
+  test('[K5] a folder without a configuration empties nothing, and what is no text of its own is refused by its name', async () => {
+    const before = await headNumber()
+    const empty = join(folder, 'empty')
+    mkdirSync(empty)
+    expect((await run('config', 'import', empty, '--base', `${before}`)).err).toMatch(
+      /there is no configuration in .*config restore --defaults/,
+    )
+    expect((await run('config', 'import', join(folder, 'nowhere'))).err).toMatch(/^switchyard: there is no folder \S+nowhere\n$/)
+    mkdirSync(join(empty, 'sections'))
+    symlinkSync('/etc/passwd', join(empty, 'sections', 'scope.md'))
+    writeFileSync(join(empty, 'sections', 'delivery.md'), Buffer.from([0xff]))
+    const { err } = await run('config', 'import', empty, '--base', `${before}`)
+    expect(err).toMatch(/^- \/sections\/scope\.md: a symbolic link; legal is a file of its own/m)
+    expect(err).toMatch(/^- \/sections\/delivery\.md: its bytes are no UTF-8/m)
+    expect(await headNumber()).toBe(before)
   })
 
   test('[K5] what is carried over is checked against its own revision first, and a base that was deleted is the stored one', async () => {

@@ -66,8 +66,9 @@ export function edit(options: SaveOptions): Promise<ExitCode> {
 
 /** A sound draft without a change; a draft with a fault is for the save to refuse. */
 function holdsTheSame({ builtIn, maxBytes }: Context, folder: string, stored: ConfigurationDocument): boolean {
-  const read = fromFiles(readFolder(folder).files, stored)
-  if ('faults' in read) return false
+  const { files, faults } = readFolder(folder)
+  const read = fromFiles(files, stored)
+  if (faults.length > 0 || 'faults' in read) return false
   const checked = checkDraft(read.draft, { stored, builtIn, maxBytes })
   return !('faults' in checked) && documentDifferences(stored, checked.document).length === 0
 }
