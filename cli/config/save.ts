@@ -28,6 +28,7 @@ export function save(path: string, options: SaveOptions): Promise<ExitCode> {
   return withConfiguration(async (context) => {
     const base = wholeNumber(options.base)
     if (base === null) return wrongUse(`"${options.base}" is no revision; --base names the one that the draft was made from`)
+    if (!statSync(path, { throwIfNoEntry: false })?.isFile()) return refuse(`there is no file ${path}`, options)
     const read = readDraft(readFileSync(path))
     if ('faults' in read) return refused(read.faults, options)
     const again = (onto: number) => `switchyard config save ${path} --base ${base} --onto ${onto}`
@@ -125,10 +126,7 @@ export function restore(which: string | undefined, options: SaveOptions & { defa
     const base = options.base === undefined ? head.number : wholeNumber(options.base)
     if (base === null) return wrongUse(`"${options.base}" is no revision`)
     const older = number === 'defaults' ? { document: EMPTY } : await readVersion(db, 'prompts', number)
-    if (older === null) {
-      complain(`there is no revision ${number}; the newest is ${head.number}`)
-      return 1
-    }
+    if (older === null) return refuse(`there is no revision ${number}; the newest is ${head.number}`, options)
     const made = await readVersion(db, 'prompts', base)
     if (!made) return noSuch(context, base, options)
     const { document } = settled(older.document, { stored: older.document, builtIn })
