@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 
-const MAIN = fileURLToPath(new URL('main.ts', import.meta.url))
+export const MAIN = fileURLToPath(new URL('main.ts', import.meta.url))
 
 /** Empty: not set, whatever a developer's `.env` says. */
 const UNSET = Object.fromEntries(

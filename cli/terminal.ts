@@ -17,6 +17,13 @@ export const complain = (sentence: string): void => {
   process.stderr.write(`switchyard: ${shownText(sentence)}\n`)
 }
 
+/** Why nothing was done: a sentence, or for a program that asked with `--json` an object. */
+export function refuse(sentence: string, { json = false }: { json?: boolean } = {}): ExitCode {
+  if (json) sayJson({ refused: sentence })
+  else complain(sentence)
+  return 1
+}
+
 export const outputStyle = (): Style => styleFor(process.stdout, process.env, 0)
 
 /** Every fault of the configuration at once, aligned. */

@@ -1,5 +1,5 @@
 /** The options of `switchyard config …` and `switchyard policy …`. Like every command, each loads what it needs when it runs. */
-import { type Command, Option } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { PolicyOptions } from '../policy/policy.ts'
 import type { SaveOptions } from './save.ts'
 import type { DriftOptions } from './show.ts'
@@ -12,7 +12,14 @@ const takeMine = () =>
   new Option('--take-mine <file>', 'with --onto: a file that both changed, in which you brought both together (again for each)').argParser(
     (file: string, before: string[] = []) => [...before, file],
   )
-const most = () => new Option('--most <count>', 'how many').default('50')
+/** A history has no end, and nobody reads more at once. */
+const MOST = 10_000
+const most = () =>
+  new Option('--most <count>', 'how many').default(50).argParser((written: string) => {
+    const count = /^\d{1,5}$/.test(written) ? Number(written) : 0
+    if (count < 1 || count > MOST) throw new InvalidArgumentError(`Legal is a whole number from 1 to ${MOST.toLocaleString('en-US')}.`)
+    return count
+  })
 
 /** What every save takes. */
 const saving = (command: Command): Command =>
@@ -78,7 +85,7 @@ export function addConfig(program: Command, run: Run): void {
     .description('who saved what and when, newest first')
     .addOption(most())
     .addOption(json())
-    .action(run(async (options: { json?: boolean; most: string }) => (await import('./show.ts')).history(options)))
+    .action(run(async (options: { json?: boolean; most: number }) => (await import('./show.ts')).history(options)))
   config
     .command('preview')
     .description('the prompt that a role would read with its next request')
@@ -155,7 +162,7 @@ export function addPolicy(program: Command, run: Run): void {
     .description('who changed what and when, newest first')
     .addOption(most())
     .addOption(json())
-    .action(run(async (options: { json?: boolean; most: string }) => (await import('../policy/policy.ts')).history(options)))
+    .action(run(async (options: { json?: boolean; most: number }) => (await import('../policy/policy.ts')).history(options)))
   changing(policy.command('restore').description('make an older version the newest one again').argument('<n>')).action(
     run(async (which: string, options: PolicyOptions) => (await import('../policy/policy.ts')).restore(which, options)),
   )

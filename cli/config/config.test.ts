@@ -1,5 +1,5 @@
 /** `switchyard config …` and `switchyard policy …` as people run them. */
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { EMPTY } from '../../core/config/document.ts'
@@ -7,7 +7,7 @@ import { builtInTexts } from '../../core/prompt/fixture.ts'
 import { openLedger, started } from '../../ledger/fixture.ts'
 import { headVersion, readVersion, saveVersion } from '../../ledger/versions.ts'
 import { testFolder } from '../../test/services.ts'
-import { type Ended, switchyard } from '../process.test-help.ts'
+import { type Ended, MAIN, switchyard } from '../process.test-help.ts'
 import { patchOf } from './diff.ts'
 
 let ledger: Awaited<ReturnType<typeof openLedger>>
@@ -118,11 +118,24 @@ describe('saving a document', () => {
     [['config', 'drift', '--keep'], /decides about one part/],
     [['config', 'preview', '--role', 'boss'], /no role "boss"; roles are main, executor, subagent/],
     [['config', 'preview', '--role', 'main', '--ticket', '7'], /the main Session has no Ticket/],
+    [['config', 'history', '--most', '0'], /'--most <count>' argument '0' is invalid\. Legal is a whole number from 1 to 10,000/],
+    [['policy', 'history', '--most', '-1'], /'-1' is invalid\. Legal is a whole number/],
     [['config', 'shw'], /unknown command 'shw'\n\(Did you mean show\?\)/],
   ])('wrong use ends with 2 and says what is right: %j', async (args, expected) => {
     const { code, err } = await run(...args)
     expect(err).toMatch(expected)
     expect(code).toBe(2)
+  })
+
+  test.each([
+    [['config', 'show', 'nope'], /^there is no piece "nope"/],
+    [['config', 'restore', '9999'], /^there is no revision 9999/],
+    [['policy', 'set-mode', 'nope'], /^"nope" is no accept mode/],
+    [['policy', 'set-mode', 'explicit'], /nothing would change/],
+  ])('with --json a refusal is an object too: %j', async (args, expected) => {
+    const { code, out, err } = await run(...args, '--json')
+    expect(JSON.parse(out)).toEqual({ refused: expect.stringMatching(expected) })
+    expect([code, err]).toEqual([1, ''])
   })
 
   test.each([
@@ -132,6 +145,9 @@ describe('saving a document', () => {
     [['config', 'drift', 'runtime/work'], /runtime\/work is not overridden/],
     [['config', 'preview', '--role', 'executor', '--ticket', 'T-99'], /there is no Ticket T-99/],
     [['policy', 'restore', '99'], /there is no Policy version "99"/],
+    [['config', 'save', 'nowhere.json', '--base', '1'], /^switchyard: there is no file nowhere\.json\n$/],
+    [['config', 'restore', '1', '--base', '9999'], /there is no r9999; the newest is r\d+\n$/],
+    [['policy', 'set-mode', 'confirm', '--base', '7'], /there is no v7; the newest is v1\n$/],
   ])('what is not there ends with 1 and says what is: %j', async (args, expected) => {
     const { code, err } = await run(...args)
     expect(err).toMatch(expected)
@@ -181,6 +197,23 @@ describe('as files', () => {
     expect(conflict.err).toMatch(/both the draft and r\d+ changed sections\/scope\.md since[\s\S]* --take-mine sections\/scope\.md\n$/)
   })
 
+  test('[K5] a folder without a configuration empties nothing, and what is no text of its own is refused by its name', async () => {
+    const before = await headNumber()
+    const empty = join(folder, 'empty')
+    mkdirSync(empty)
+    expect((await run('config', 'import', empty, '--base', `${before}`)).err).toMatch(
+      /there is no configuration in .*config restore --defaults/,
+    )
+    expect((await run('config', 'import', join(folder, 'nowhere'))).err).toMatch(/^switchyard: there is no folder \S+nowhere\n$/)
+    mkdirSync(join(empty, 'sections'))
+    symlinkSync('/etc/passwd', join(empty, 'sections', 'scope.md'))
+    writeFileSync(join(empty, 'sections', 'delivery.md'), Buffer.from([0xff]))
+    const { err } = await run('config', 'import', empty, '--base', `${before}`)
+    expect(err).toMatch(/^- \/sections\/scope\.md: a symbolic link; legal is a file of its own/m)
+    expect(err).toMatch(/^- \/sections\/delivery\.md: its bytes are no UTF-8/m)
+    expect(await headNumber()).toBe(before)
+  })
+
   test('[K5] what is carried over is checked against its own revision first, and a base that was deleted is the stored one', async () => {
     await meanwhile({ overrides: { 'runtime/work': { text: 'Ours.', base: 'x' } } })
     const out = join(folder, 'carried')
@@ -204,6 +237,8 @@ describe('as files', () => {
     const before = await headNumber()
     const nothing = await switchyard(['config', 'edit'], editor('true'))
     expect(nothing).toMatchObject({ code: 0, out: 'Nothing was changed, so nothing was saved.\n' })
+    const asked = await switchyard(['config', 'edit', '--json'], editor('true'))
+    expect(JSON.parse(asked.out)).toEqual({ refused: 'nothing was changed, so nothing was saved' })
     const { code, out } = await switchyard(
       ['config', 'edit', '--note', 'shorter'],
       editor('cp built-in/sections/scope.md sections/ && echo "And small." >> sections/scope.md'),
@@ -221,6 +256,16 @@ describe('as files', () => {
     const [, kept] = /When it is mended: switchyard config import (\S+)/.exec(bad.err)!
     writeFileSync(join(kept!, 'overrides', 'runtime', 'work.md'), 'On {{model}}.')
     expect((await run('config', 'import', kept!)).code).toBe(0)
+
+    const head = await headNumber()
+    const late = await switchyard(
+      ['config', 'edit'],
+      editor(`echo x > sections/scope.md; "${process.execPath}" "${MAIN}" config restore --defaults`),
+    )
+    expect(late.err).toMatch(
+      new RegExp(`r${head + 1} by .* is newer than r${head}.*then: switchyard config import (\\S+) --onto ${head + 1}\n`),
+    )
+    expect(late.err).toMatch(new RegExp(`When it is mended: switchyard config import \\S+ --onto ${head + 1}\n$`))
 
     const failing = await switchyard(['config', 'edit'], editor('echo x > sections/scope.md; exit 3'))
     expect(failing.err).toMatch(/ended with 3, so nothing was saved. The draft is kept: switchyard config import/)

@@ -4,19 +4,14 @@ import type { ConfigurationDocument } from '../../core/config/document.ts'
 import { changedPaths, type Files, toFiles } from '../../core/config/files.ts'
 import { shownText } from '../lines.ts'
 import { painted, type Style } from '../live/style.ts'
-import { complain, type ExitCode, outputStyle, say, sayJson } from '../terminal.ts'
+import { type ExitCode, outputStyle, refuse, say, sayJson } from '../terminal.ts'
 import { revisionOf, withConfiguration } from './context.ts'
 
 export function diff(from: string, to: string | undefined, { json = false }: { json?: boolean }): Promise<ExitCode> {
   return withConfiguration(async ({ db }) => {
     const [a, b] = [await revisionOf(db, from), await revisionOf(db, to)]
-    for (const each of [a, b]) {
-      if ('refused' in each) {
-        complain(each.refused)
-        return 1
-      }
-    }
-    if ('refused' in a || 'refused' in b) return 1
+    if ('refused' in a) return refuse(a.refused, { json })
+    if ('refused' in b) return refuse(b.refused, { json })
     const found = differences(toFiles(a.document), toFiles(b.document))
     if (json) sayJson({ from: a.number, to: b.number, differences: found })
     else say(found.length === 0 ? `r${a.number} and r${b.number} hold the same.` : renderDifferences(found, outputStyle()))

@@ -8,8 +8,9 @@ import { fromFiles } from '../../core/config/files.ts'
 import { checkDraft } from '../../core/config/save.ts'
 import { SECTION_NAMES } from '../../core/prompt/team.ts'
 import { PARTS } from '../../core/prompt/templates.ts'
+import { headVersion } from '../../ledger/versions.ts'
 import { homeFolder } from '../../worker/environment.ts'
-import { complain, type ExitCode, say, sayJson } from '../terminal.ts'
+import { complain, type ExitCode, refuse, say, sayJson } from '../terminal.ts'
 import { type Context, revisionOf, withConfiguration } from './context.ts'
 import { documentDifferences } from './diff.ts'
 import { readFolder, touchedSince, writeFolder } from './folder.ts'
@@ -18,10 +19,7 @@ import { type SaveOptions, saveFolder } from './save.ts'
 export function exportFolder(folder: string, { revision, json = false }: { revision?: string; json?: boolean }): Promise<ExitCode> {
   return withConfiguration(async ({ db }) => {
     const found = await revisionOf(db, revision)
-    if ('refused' in found) {
-      complain(found.refused)
-      return 1
-    }
+    if ('refused' in found) return refuse(found.refused, { json })
     writeFolder(folder, found.number, found.document)
     if (json) sayJson({ revision: found.number, folder })
     else say(`r${found.number} is in ${folder}. After editing: switchyard config import ${folder}`)
@@ -40,24 +38,27 @@ export function edit(options: SaveOptions): Promise<ExitCode> {
     const editor = process.env.VISUAL || process.env.EDITOR || 'vi'
     const code = await runEditor(editor, folder)
     const shown = relative(process.cwd(), folder) || folder
-    if (code !== 0) {
-      complain(`${editor} ended with ${code}, so nothing was saved. The draft is kept: switchyard config import ${shown}`)
-      return 1
-    }
+    if (code !== 0)
+      return refuse(`${editor} ended with ${code}, so nothing was saved. The draft is kept: switchyard config import ${shown}`, options)
     const touched = touchedSince(written, folder)
     if (touched.length === 0) {
       rmSync(folder, { recursive: true })
-      say('Nothing was changed, so nothing was saved.')
+      if (options.json) sayJson({ refused: 'nothing was changed, so nothing was saved' })
+      else say('Nothing was changed, so nothing was saved.')
       return 0
     }
     const beside = touched.filter(({ isBeside }) => isBeside).map(({ path }) => path)
     if (holdsTheSame(context, folder, head.document)) {
       const why = beside.length === 0 ? 'which changes no word' : 'and what lies beside to be read is not saved'
-      complain(`nothing was saved: you changed ${touched.map(({ path }) => path).join(', ')}, ${why}. The folder is kept: ${shown}`)
-      return 1
+      return refuse(
+        `nothing was saved: you changed ${touched.map(({ path }) => path).join(', ')}, ${why}. The folder is kept: ${shown}`,
+        options,
+      )
     }
     const saved = await saveFolder(context, folder, options)
-    if (saved !== 0) complain(`the draft is kept in ${shown}. When it is mended: switchyard config import ${shown}`)
+    const { number: newest } = await headVersion(context.db, 'prompts')
+    const onto = newest === head.number ? '' : ` --onto ${newest}`
+    if (saved !== 0) complain(`the draft is kept in ${shown}. When it is mended: switchyard config import ${shown}${onto}`)
     else if (beside.length === 0) rmSync(folder, { recursive: true })
     else complain(`${beside.join(', ')} lies beside to be read, so what you changed there is not saved. The folder is kept: ${shown}`)
     return saved
@@ -66,8 +67,9 @@ export function edit(options: SaveOptions): Promise<ExitCode> {
 
 /** A sound draft without a change; a draft with a fault is for the save to refuse. */
 function holdsTheSame({ builtIn, maxBytes }: Context, folder: string, stored: ConfigurationDocument): boolean {
-  const read = fromFiles(readFolder(folder).files, stored)
-  if ('faults' in read) return false
+  const { files, faults } = readFolder(folder)
+  const read = fromFiles(files, stored)
+  if (faults.length > 0 || 'faults' in read) return false
   const checked = checkDraft(read.draft, { stored, builtIn, maxBytes })
   return !('faults' in checked) && documentDifferences(stored, checked.document).length === 0
 }

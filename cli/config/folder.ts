@@ -1,7 +1,9 @@
 /** A configuration as a folder on disk: what `export` and `edit` write and `import` reads. */
+import { isUtf8 } from 'node:buffer'
 import { type Dirent, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative, sep } from 'node:path'
 import type { ConfigurationDocument } from '../../core/config/document.ts'
+import type { ConfigFault } from '../../core/config/fault.ts'
 import { type Files, toFiles } from '../../core/config/files.ts'
 
 /** Which revision the folder was made from; people do not edit it. */
@@ -40,33 +42,42 @@ export function touchedSince(written: Files, folder: string): { path: string; is
   return [...touched].sort().map((path) => ({ path, isBeside: isBeside(path) }))
 }
 
-/** Every file but what editors leave about (hidden, or ending in ~). Throws a sentence about one that is no text. */
-export function readFolder(folder: string): { files: Record<string, string>; revision: number | null } {
+export interface Folder {
+  files: Record<string, string>
+  /** Null: it does not say which one it was made from. */
+  revision: number | null
+  /** What is there and cannot be read as text. */
+  faults: ConfigFault[]
+}
+
+/** Every file but what editors leave about (hidden, or ending in ~). */
+export function readFolder(folder: string): Folder {
   // a file may be called as what every object inherits
   const files: Record<string, string> = Object.create(null)
+  const faults: ConfigFault[] = []
   let revision: number | null = null
   for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
     const path = pathIn(folder, entry)
     const isOurs = !path.split('/').some((name) => name.startsWith('.')) && !path.endsWith('~') && !isBeside(path)
-    if (!entry.isFile() || !isOurs) continue
-    const text = textOf(join(entry.parentPath, entry.name))
-    if (path === REVISION) revision = revisionIn(text)
+    if (entry.isDirectory() || !isOurs) continue
+    // what a link points to can be any file of this computer, and would be read by every agent
+    const text = entry.isFile() ? textOf(join(folder, path)) : null
+    if (text === null) {
+      const found = entry.isSymbolicLink() ? 'a symbolic link' : entry.isFile() ? 'its bytes are no UTF-8' : 'no file'
+      faults.push({ pointer: `/${path}`, found, legal: 'a file of its own, in UTF-8' })
+    } else if (path === REVISION) revision = revisionIn(text)
     else files[path] = text
   }
-  return { files, revision }
+  return { files, revision, faults }
 }
 
 const pathIn = (folder: string, entry: Dirent): string => relative(folder, join(entry.parentPath, entry.name)).split(sep).join('/')
 
 const isBeside = (path: string): boolean => BESIDE.includes(path.split('/')[0]!)
 
-function textOf(file: string): string {
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(readFileSync(file))
-  } catch (error) {
-    if (error instanceof TypeError) throw new Error(`${file} is no UTF-8 text`)
-    throw error
-  }
+function textOf(file: string): string | null {
+  const bytes = readFileSync(file)
+  return isUtf8(bytes) ? bytes.toString() : null
 }
 
 function revisionIn(text: string): number | null {

@@ -11,7 +11,7 @@ import { type TicketView, viewStep } from '../../ledger/step-view.ts'
 import { readText } from '../../ledger/texts.ts'
 import { shownText } from '../lines.ts'
 import { parseScope } from '../scope.ts'
-import { complain, type ExitCode, say, sayJson } from '../terminal.ts'
+import { complain, type ExitCode, refuse, say, sayJson } from '../terminal.ts'
 import { type Context, withConfiguration } from './context.ts'
 
 const ROLES: readonly string[] = ['main', 'executor', 'subagent'] satisfies Role[]
@@ -24,15 +24,9 @@ export function preview({ role, ticket, json = false }: { role: string; ticket?:
     if (ticket !== undefined && number === null) return wrongUse(`"${ticket}" is no Ticket; give T-7, ticket-7 or 7`)
     if (number !== null && role === 'main') return wrongUse('the main Session has no Ticket: leave out --ticket')
     const given = number === null ? EXAMPLE : await ground(context, number)
-    if (given === null) {
-      complain(`there is no Ticket T-${number}. Those there are: switchyard status`)
-      return 1
-    }
+    if (given === null) return refuse(`there is no Ticket T-${number}. Those there are: switchyard status`, { json })
     const prompt = await built(context, role as Role, given)
-    if ('fault' in prompt) {
-      complain(`the prompt cannot be built: ${prompt.fault.message}`)
-      return 1
-    }
+    if ('fault' in prompt) return refuse(`the prompt cannot be built: ${prompt.fault.message}`, { json })
     const { sections, system, tools } = prompt
     if (json) sayJson({ sections, text: system, bytes: Buffer.byteLength(system), tools })
     else say(process.stdout.isTTY ? shownText(system) : system)

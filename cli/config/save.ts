@@ -1,5 +1,5 @@
 /** `switchyard config save | import | restore`, and what becomes of a draft: saved, refused with every fault, or too late (spec K1–K3). */
-import { readFileSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import { type Draft as CheckedDraft, type ConfigurationDocument, EMPTY } from '../../core/config/document.ts'
 import type { ConfigFault } from '../../core/config/fault.ts'
 import { carriedOver, changedPaths, fromFiles, piecesIn, toFiles, withStoredBases } from '../../core/config/files.ts'
@@ -9,7 +9,7 @@ import { withLineFeeds } from '../../core/config/words.ts'
 import { restoreConfiguration, type SavedConfiguration, saveConfiguration } from '../../ledger/save-configuration.ts'
 import { headVersion, readVersion, type VersionHead } from '../../ledger/versions.ts'
 import { counted, shownText } from '../lines.ts'
-import { complain, type ExitCode, outputStyle, say, sayJson } from '../terminal.ts'
+import { complain, type ExitCode, outputStyle, refuse, say, sayJson } from '../terminal.ts'
 import { whoAsks } from '../who.ts'
 import { type Context, numberOf, withConfiguration } from './context.ts'
 import { documentDifferences, renderDifferences } from './diff.ts'
@@ -28,6 +28,7 @@ export function save(path: string, options: SaveOptions): Promise<ExitCode> {
   return withConfiguration(async (context) => {
     const base = wholeNumber(options.base)
     if (base === null) return wrongUse(`"${options.base}" is no revision; --base names the one that the draft was made from`)
+    if (!statSync(path, { throwIfNoEntry: false })?.isFile()) return refuse(`there is no file ${path}`, options)
     const read = readDraft(readFileSync(path))
     if ('faults' in read) return refused(read.faults, options)
     const again = (onto: number) => `switchyard config save ${path} --base ${base} --onto ${onto}`
@@ -41,7 +42,12 @@ export function importFolder(folder: string, options: SaveOptions): Promise<Exit
 
 /** What a folder holds becomes the newest revision; with `onto`, only what it changed since its base. */
 export async function saveFolder(context: Context, folder: string, options: SaveOptions): Promise<ExitCode> {
-  const { files, revision } = readFolder(folder)
+  if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) return refuse(`there is no folder ${folder}`, options)
+  const { files, revision, faults } = readFolder(folder)
+  if (revision === null && faults.length === 0 && Object.keys(files).length === 0) {
+    const meant = 'To follow the built-in texts everywhere: switchyard config restore --defaults'
+    return refuse(`nothing was saved: there is no configuration in ${folder}, neither revision.json nor any piece. ${meant}`, options)
+  }
   const base = options.base === undefined ? revision : wholeNumber(options.base)
   if (base === null) return wrongUse(`${folder} does not say which revision it was made from; give it with --base`)
   const made = await readVersion(context.db, 'prompts', base)
@@ -49,7 +55,8 @@ export async function saveFolder(context: Context, folder: string, options: Save
   const again = (onto: number) => `switchyard config import ${folder}${from} --onto ${onto}`
   if (!made) return noSuch(context, base, options)
   const read = fromFiles(files, made.document)
-  if ('faults' in read) return refused(read.faults, options)
+  const unreadable = [...faults, ...('faults' in read ? read.faults : [])]
+  if (unreadable.length > 0 || 'faults' in read) return refused(unreadable, options)
   return saveOnto(context, { base, draft: read.draft, options, again })
 }
 
@@ -106,10 +113,7 @@ function conflict(conflicts: readonly string[], { base, onto, options, again }: 
 
 async function noSuch({ db }: Context, which: number, options: SaveOptions): Promise<ExitCode> {
   const { number } = await headVersion(db, 'prompts')
-  const sentence = `there is no r${which}; the newest is r${number}`
-  if (options.json) sayJson({ refused: sentence })
-  else complain(`nothing was saved: ${sentence}`)
-  return 1
+  return refuse(`nothing was saved: there is no r${which}; the newest is r${number}`, options)
 }
 
 export function restore(which: string | undefined, options: SaveOptions & { defaults?: boolean }): Promise<ExitCode> {
@@ -122,10 +126,7 @@ export function restore(which: string | undefined, options: SaveOptions & { defa
     const base = options.base === undefined ? head.number : wholeNumber(options.base)
     if (base === null) return wrongUse(`"${options.base}" is no revision`)
     const older = number === 'defaults' ? { document: EMPTY } : await readVersion(db, 'prompts', number)
-    if (older === null) {
-      complain(`there is no revision ${number}; the newest is ${head.number}`)
-      return 1
-    }
+    if (older === null) return refuse(`there is no revision ${number}; the newest is ${head.number}`, options)
     const made = await readVersion(db, 'prompts', base)
     if (!made) return noSuch(context, base, options)
     const { document } = settled(older.document, { stored: older.document, builtIn })

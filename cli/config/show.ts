@@ -4,7 +4,7 @@ import { overview, piece, pieceNames, withPieces } from '../../core/config/piece
 import { type VersionHead, versions } from '../../ledger/versions.ts'
 import { aligned, clockOf, dayOf, shownText } from '../lines.ts'
 import { painted, type Style, type Tone } from '../live/style.ts'
-import { complain, type ExitCode, outputStyle, say, sayJson } from '../terminal.ts'
+import { complain, type ExitCode, outputStyle, refuse, say, sayJson } from '../terminal.ts'
 import { revisionOf, withConfiguration } from './context.ts'
 import { patchOf, renderPatch } from './diff.ts'
 import { type SaveOptions, settle } from './save.ts'
@@ -12,7 +12,7 @@ import { type SaveOptions, settle } from './save.ts'
 export function show(name: string | undefined, { revision, json = false }: { revision?: string; json?: boolean }): Promise<ExitCode> {
   return withConfiguration(async ({ db, builtIn }) => {
     const found = await revisionOf(db, revision)
-    if ('refused' in found) return refuse(found.refused)
+    if ('refused' in found) return refuse(found.refused, { json })
     if (json && name === undefined) {
       sayJson(found)
       return 0
@@ -22,16 +22,16 @@ export function show(name: string | undefined, { revision, json = false }: { rev
       return 0
     }
     const text = piece(found.document, builtIn, name)
-    if (text === null) return refuse(`there is no piece "${name}". Those there are: ${pieceNames(found.document).join(', ')}`)
+    if (text === null) return refuse(`there is no piece "${name}". Those there are: ${pieceNames(found.document).join(', ')}`, { json })
     if (json) sayJson({ revision: found.number, piece: name, text })
     else say(shownText(text))
     return 0
   })
 }
 
-export function history({ json = false, most }: { json?: boolean; most: string }): Promise<ExitCode> {
+export function history({ json = false, most }: { json?: boolean; most: number }): Promise<ExitCode> {
   return withConfiguration(async ({ db }) => {
-    const heads = await versions(db, 'prompts', { most: Number(most) })
+    const heads = await versions(db, 'prompts', { most })
     if (json) sayJson({ revisions: heads })
     else say(renderHistory(heads, 'r', outputStyle()))
     return 0
@@ -72,7 +72,7 @@ export function drift(part: string | undefined, options: DriftOptions): Promise<
       return 2
     }
     const head = await revisionOf(db, undefined)
-    if ('refused' in head) return refuse(head.refused)
+    if ('refused' in head) return refuse(head.refused, options)
     const drifts = driftOf(head.document, builtIn)
     if (part === undefined) {
       if (options.json) sayJson({ revision: head.number, overrides: drifts })
@@ -80,8 +80,8 @@ export function drift(part: string | undefined, options: DriftOptions): Promise<
       return 0
     }
     const found = drifts.find((each) => each.part === part)
-    if (!found) return refuse(`${part} is not overridden. Overridden are: ${drifts.map((each) => each.part).join(', ') || 'none'}`)
-    if (options.keep && found.state !== 'default updated') return refuse(nothingToKeep(found.part, found.state))
+    if (!found) return refuse(`${part} is not overridden. Overridden are: ${drifts.map((each) => each.part).join(', ') || 'none'}`, options)
+    if (options.keep && found.state !== 'default updated') return refuse(nothingToKeep(found.part, found.state), options)
     if (options.keep || options.adopt) {
       const draft = withPieces(head.document, options.adopt ? [{ piece: part, text: null }] : [])
       if (options.keep && found.builtIn !== null) draft.overrides[part] = { text: found.text, base: found.builtIn }
@@ -145,9 +145,4 @@ function renderDrift({ part, state, text, base, builtIn, faults }: PartDrift, st
     renderPatch(patchOf(part, base, text, ['built-in when the team began', "the team's"]), style),
     ...(state === 'default updated' ? ['', shownText(`Decide with: ${decide}`)] : []),
   ].join('\n')
-}
-
-function refuse(sentence: string): ExitCode {
-  complain(sentence)
-  return 1
 }

@@ -11,13 +11,13 @@ import {
   setMode,
 } from '../../core/policy/policy.ts'
 import type { Database } from '../../ledger/database.ts'
-import { headVersion, readVersion, saveVersion, type Version, versions } from '../../ledger/versions.ts'
+import { headVersion, readVersion, saveVersion, type Version, type VersionHead, versions } from '../../ledger/versions.ts'
 import { numberOf } from '../config/context.ts'
 import { renderHistory } from '../config/show.ts'
 import { withLedger } from '../ledger.ts'
 import { aligned } from '../lines.ts'
 import { painted, type Style } from '../live/style.ts'
-import { complain, type ExitCode, outputStyle, say, sayJson } from '../terminal.ts'
+import { complain, type ExitCode, outputStyle, refuse, say, sayJson } from '../terminal.ts'
 import { whoAsks } from '../who.ts'
 
 export interface PolicyOptions {
@@ -54,9 +54,9 @@ const MEANS: Readonly<Record<PolicyDocument['mode'], string>> = {
   automatic: 'what a rule covers is worked on at once.',
 }
 
-export function history({ json = false, most }: { json?: boolean; most: string }): Promise<ExitCode> {
+export function history({ json = false, most }: { json?: boolean; most: number }): Promise<ExitCode> {
   return withLedger(async (db) => {
-    const heads = await versions(db, 'policy', { most: Number(most) })
+    const heads = await versions(db, 'policy', { most })
     if (json) sayJson({ versions: heads })
     else say(renderHistory(heads, 'v', outputStyle()))
     return 0
@@ -76,10 +76,8 @@ export function restore(which: string, options: PolicyOptions): Promise<ExitCode
   return withLedger(async (db) => {
     const number = numberOf(which)
     const older = number === null ? null : await readVersion(db, 'policy', number)
-    if (older === null) {
-      complain(`there is no Policy version "${which}"; the newest is ${(await headVersion(db, 'policy')).number}`)
-      return 1
-    }
+    if (older === null)
+      return refuse(`there is no Policy version "${which}"; the newest is ${(await headVersion(db, 'policy')).number}`, options)
     return save(db, options, { note: `restored from v${older.number}`, restored: older.number }, (head) => ({
       policy: restored(older.document, head),
     }))
@@ -92,38 +90,41 @@ function change(options: PolicyOptions, note: string, apply: (policy: PolicyDocu
 
 async function save(
   db: Database,
-  { base, note, as, json = false }: PolicyOptions,
+  options: PolicyOptions,
   given: { note: string; restored: number | null },
   apply: (policy: PolicyDocument) => Changed,
 ): Promise<ExitCode> {
-  const head = await newest(db)
-  const from = base === undefined ? head.number : numberOf(base)
-  if (from === null) {
-    complain(`"${base}" is no version; --base names the one that you read`)
+  const head = await headVersion(db, 'policy')
+  const base = options.base === undefined ? head.number : numberOf(options.base)
+  if (base === null) {
+    complain(`"${options.base}" is no version; --base names the one that you read`)
     return 2
   }
-  const changed = apply(head.document)
-  if ('refused' in changed) {
-    complain(changed.refused)
-    return 1
-  }
+  // made from what was read: a save that comes in between must not pass for it
+  const read = await readVersion(db, 'policy', base)
+  if (read === null) return refuse(`nothing was saved: there is no v${base}; the newest is v${head.number}`, options)
+  if (base !== head.number) return late(base, head, options)
+  const changed = apply(read.document)
+  if ('refused' in changed) return refuse(changed.refused, options)
   const saved = await saveVersion(db, 'policy', {
-    base: from,
+    base,
     document: changed.policy,
     origin: 'cli',
-    actor: as ?? whoAsks(),
-    note: note ?? given.note,
+    actor: options.as ?? whoAsks(),
+    note: options.note ?? given.note,
     restored: given.restored,
   })
-  if ('head' in saved) {
-    if (json) sayJson({ refused: 'stale', base: from, head: saved.head })
-    else complain(`nothing was saved: v${saved.head.number} by ${saved.head.actor} is newer than v${from}. See: switchyard policy show`)
-    return 1
-  }
+  if ('head' in saved) return late(base, saved.head, options)
   const version = (await readVersion(db, 'policy', saved.number))!
-  if (json) sayJson(version)
+  if (options.json) sayJson(version)
   else say(`${renderPolicy(version, outputStyle())}\nSaved. The main Session reads it with its next request.`)
   return 0
+}
+
+function late(base: number, head: VersionHead, { json = false }: PolicyOptions): ExitCode {
+  if (json) sayJson({ refused: 'stale', base, head })
+  else complain(`nothing was saved: v${head.number} by ${head.actor} is newer than v${base}. See: switchyard policy show`)
+  return 1
 }
 
 const newest = async (db: Database): Promise<Version<'policy'>> =>

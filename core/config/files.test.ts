@@ -38,6 +38,9 @@ describe('a configuration as files', () => {
         .map((skills) => skills.sort((a, b) => (a.name < b.name ? -1 : 1))),
       overrides: fc.dictionary(fc.constantFrom(...PARTS), fc.record({ text, base: text }), { maxKeys: 3 }),
     })
+    const skill = (name: string) => ({ name, description: 'x', body: 'y' })
+    const ordered = { ...EMPTY, skills: [skill('notes'), skill('notes-old')] }
+    expect(fromFiles(toFiles(ordered), EMPTY)).toEqual({ draft: ordered })
     fc.assert(
       fc.property(documents, (document) => {
         expect(canonical(fromFiles(toFiles(document), EMPTY))).toBe(canonical({ draft: document }))

@@ -45,7 +45,7 @@ export function fromFiles(files: Files, stored: ConfigurationDocument): { draft:
     skills: [] as unknown[],
     overrides: named<Record<string, string>>(),
   }
-  for (const path of Object.keys(files).sort()) {
+  for (const path of Object.keys(files).sort(byFolder)) {
     const text = path in before && sameText(before[path]!, files[path]!) ? before[path]! : files[path]!
     const [, folder, name] = /^(sections|overrides|bases)\/(.+)\.md$/.exec(path) ?? []
     if (folder === 'sections') draft.sections[name!] = { ...draft.sections[name!], text }
@@ -61,6 +61,12 @@ export function fromFiles(files: Files, stored: ConfigurationDocument): { draft:
   for (const [part, override] of Object.entries(draft.overrides))
     if (override.text === undefined && override.base !== undefined) delete draft.overrides[part]
   return faults.length > 0 ? { faults } : { draft }
+}
+
+/** As names are ordered: the skill `notes` before `notes-old`, although / comes after -. */
+function byFolder(a: string, b: string): number {
+  const [one, other] = [a, b].map((path) => path.replaceAll('/', '\0'))
+  return one! < other! ? -1 : 1
 }
 
 function addFields(sections: Record<string, Record<string, unknown>>, text: string): ConfigFault[] {

@@ -31,6 +31,8 @@ describe('a change of the Policy', () => {
   test.each<[string, Changed, RegExp]>([
     ['an unknown mode', setMode(born, 'automatc'), /no accept mode; did you mean automatic\? Legal are explicit, confirm, automatic/],
     ['an unknown rule', editRule(born, 'r9', {}), /there is no rule r9. Those there are: none/],
+    ['the mode that it is', setMode(born, 'explicit'), /is explicit already, so nothing would change/],
+    ['a rule without other words', editRule(done(addRule(born, words)), 'r1', {}), /Nothing would change: give r1 another name/],
     ['a rule that is enabled already', enableRule(done(addRule(born, words)), 'r1', true), /r1 is enabled already/],
     ['an empty name', addRule(born, { ...words, name: '' }), /\/name: found ""; legal is a text of 1 to 100 characters/],
     ['an instruction of spaces', addRule(born, { ...words, instruction: ' \n' }), /\/instruction: found nothing but space/],

@@ -28,6 +28,7 @@ export interface PolicyDocument {
 export type Changed = { policy: PolicyDocument } | { refused: string }
 
 export function setMode(policy: PolicyDocument, mode: string): Changed {
+  if (mode === policy.mode) return { refused: `The accept mode is ${mode} already, so nothing would change.` }
   if (isMode(mode)) return { policy: { ...policy, mode } }
   const meant = closest(mode, MODES)
   return { refused: `"${mode}" is no accept mode${meant === null ? '' : `; did you mean ${meant}?`} Legal are ${MODES.join(', ')}.` }
@@ -53,7 +54,10 @@ export function editRule(policy: PolicyDocument, id: string, words: Partial<Rule
   const rule = policy.rules.find((each) => each.id === id)
   if (!rule) return unknownRule(policy, id)
   const read = readWords({ name: words.name ?? rule.name, instruction: words.instruction ?? rule.instruction })
-  return 'refused' in read ? read : { policy: withRule(policy, { ...rule, ...read.words }) }
+  if ('refused' in read) return read
+  if (read.words.name === rule.name && read.words.instruction === rule.instruction)
+    return { refused: `Nothing would change: give ${id} another name or instruction.` }
+  return { policy: withRule(policy, { ...rule, ...read.words }) }
 }
 
 export function enableRule(policy: PolicyDocument, id: string, enabled: boolean): Changed {
