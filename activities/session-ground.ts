@@ -3,6 +3,7 @@
  * N12). Read from GitHub once, before the Session's first request, and fixed for its life. What only people can mend blocks the
  * Session and raises an alarm (spec O1).
  */
+import { ApplicationFailure } from '@temporalio/activity'
 import { GithubError, redacted } from '../channels/github/failure.ts'
 import type { RepositoryText } from '../core/prompt/section.ts'
 import { raiseAlarm } from '../ledger/alarms.ts'
@@ -38,12 +39,15 @@ export async function standOnGround(deps: Deps, view: StepView, running: Running
   if (!ground) return blocked(deps, ticket, `has no commit on ${repository.defaultBranch}: there is nothing to work on`)
   const agentsMd = ground.agentsMd === null ? null : storable(ground.agentsMd)
   const [sha] = agentsMd === null ? [null] : await storeTexts(deps.db, [agentsMd], deps.storedTexts)
-  await deps.db
+  const stood = await deps.db
     .updateTable('session')
     .set({ baseCommit: ground.commit, agentsMd: sha ? Buffer.from(sha, 'hex') : null })
     .where('id', '=', view.session)
     .where('baseCommit', 'is', null)
-    .execute()
+    .executeTakeFirst()
+  // another attempt was first, perhaps with another commit: the next look stands on what it wrote
+  if (stood.numUpdatedRows === 0n)
+    throw ApplicationFailure.retryable(`${view.session} was given its ground by another attempt`, 'GroundTaken')
   return { agentsMd: agentsMd === null ? null : { repository: repository.fullName, commit: ground.commit, text: agentsMd }, cwd }
 }
 

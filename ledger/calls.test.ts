@@ -140,6 +140,14 @@ test('[R2] a call of a closed Ticket does not begin', async () => {
   expect(await beginCall(ledger.db, at)).toEqual({ outcome: 'closed' })
 })
 
+test('[R3] a command whose Ticket was closed while its checkout was made ready is not started', async () => {
+  const { at, ticket } = await called({ tool: 'shell', nature: 'once' })
+  await beginCall(ledger.db, at)
+  await transaction(ledger.db, (tx) => closeTicket(tx, ticket, 'stopped'))
+  expect(await startOnce(ledger.db, at)).toEqual({ refused: expect.stringContaining('is closed') })
+  expect((await callRow(at)).startedAt).toBeNull()
+})
+
 test('a call that is not in the ledger is an error, not a result', async () => {
   const { at } = await called()
   await expect(beginCall(ledger.db, { ...at, call: 'call_9' })).rejects.toThrow()

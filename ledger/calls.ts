@@ -6,7 +6,7 @@ import { type ExpressionBuilder, sql } from 'kysely'
 import { INTERRUPTED } from '../core/prompt/conversation.ts'
 import { type Mark, sessionScope } from '../core/ticket/scope.ts'
 import { type Database, type Tx, transaction } from './database.ts'
-import { holdsOn } from './pauses.ts'
+import { holdsOn, isClosed } from './pauses.ts'
 import type { CallOutcome, Ledger } from './schema.ts'
 import { appendLog, type StepAddress } from './session-log.ts'
 
@@ -66,7 +66,7 @@ export function beginCall(db: Database, at: CallAddress): Promise<Begun> {
  * Right before a call that must not run twice does what it does. `paused`: people held its Session since it was begun. Throws when
  * another attempt has started it: the next attempt ends it as `interrupted`.
  */
-export function startOnce(db: Database, at: CallAddress): Promise<'started' | { paused: Mark[] }> {
+export function startOnce(db: Database, at: CallAddress): Promise<'started' | { paused: Mark[] } | { refused: string }> {
   return transaction(db, async (tx) => {
     const row = await tx
       .selectFrom('toolCall')
@@ -77,6 +77,7 @@ export function startOnce(db: Database, at: CallAddress): Promise<'started' | { 
       .where('toolCall.call', '=', at.call)
       .forUpdate('toolCall')
       .executeTakeFirstOrThrow()
+    if (await isClosed(tx, row.ticket)) return { refused: 'The Ticket is closed: nothing was done.' }
     const holds = await holdsOn(tx, sessionScope(row.ticket), { share: true })
     if (holds.length > 0) return { paused: holds }
     if (row.startedAt !== null) throw new Error(`call ${at.call} of ${at.session} was started by another attempt, and never runs twice`)

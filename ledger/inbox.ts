@@ -43,12 +43,18 @@ export async function drop(tx: Tx, ids: number[], reason: string): Promise<void>
     .execute()
 }
 
+export interface Leased {
+  address: string
+  /** Those that were seen: one that was committed later, whatever its number, is due still. */
+  rows: number[]
+}
+
 /**
  * Addresses to wake now. Each is leased for some seconds, as a whole and to one, so that several dispatchers share the work; a
  * dispatcher that dies leaves them to the next. Held and closed Sessions are skipped: their rows wait and cost nothing.
  */
-export async function leaseWakes(db: Database, limit: number): Promise<{ address: string; upTo: number }[]> {
-  const { rows } = await sql<{ address: string; upTo: number }>`
+export async function leaseWakes(db: Database, limit: number): Promise<Leased[]> {
+  const { rows } = await sql<Leased>`
     with due as (
       select address from inbox
       where session is null and dropped is null and next_signal_at <= now()
@@ -64,7 +70,7 @@ export async function leaseWakes(db: Database, limit: number): Promise<{ address
       where address in (select address from mine) and session is null and dropped is null and next_signal_at <= now()
       returning id, address
     )
-    select address, max(id) as "upTo" from leased group by address`.execute(db)
+    select address, array_agg(id) as rows from leased group by address`.execute(db)
   return rows
 }
 
@@ -72,9 +78,9 @@ export async function leaseWakes(db: Database, limit: number): Promise<{ address
  * The wake was accepted by Temporal. A row that nobody read within a minute is signalled again (a lost wake); one that a step
  * has seen and left, whatever the outcome, at most every 15 minutes.
  */
-export async function confirmWake(db: Database, { address, upTo }: { address: string; upTo: number }): Promise<void> {
+export async function confirmWake(db: Database, { rows }: Leased): Promise<void> {
   await sql`
     update inbox set signalled_at = now(),
       next_signal_at = now() + case when seen_at is null then interval '1 minute' else interval '15 minutes' end
-    where address = ${address} and id <= ${upTo} and session is null and dropped is null`.execute(db)
+    where id = any(${rows}) and session is null and dropped is null`.execute(db)
 }

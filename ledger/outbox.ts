@@ -6,7 +6,7 @@ import { sql } from 'kysely'
 import { type Mark, sessionScope } from '../core/ticket/scope.ts'
 import { endAlarm, raiseAlarm } from './alarms.ts'
 import { type Database, type Tx, transaction } from './database.ts'
-import { holdsOn, wroteDuringPause } from './pauses.ts'
+import { holdsOn, isClosed, wroteDuringPause } from './pauses.ts'
 import type { OutboxState } from './schema.ts'
 
 interface EffectToWrite {
@@ -83,7 +83,7 @@ export function intend(db: Database, { payload, ...effect }: NewEffect): Promise
  * looked up first. Or people hold it back: they pause now; or they wrote so many messages during a pause since it was decided, and
  * it is dropped.
  */
-export type Leave = 'sent' | 'another' | { paused: Mark[] } | { dropped: true; wrote: number }
+export type Leave = 'sent' | 'another' | 'closed' | { paused: Mark[] } | { dropped: true; wrote: number }
 
 /**
  * Before the request leaves: from here on it may have happened. It may be long ago that its call began, so the holds are looked at
@@ -96,6 +96,7 @@ export function markSent(
   return transaction(db, async (tx): Promise<Leave> => {
     const may = tx.updateTable('outbox').where('id', '=', id).where('state', 'in', ['intent', 'failed', 'dropped']).returning('id')
     if (session !== null && step !== null) {
+      if (await isClosed(tx, ticket)) return (await may.set({ state: 'dropped' }).executeTakeFirst()) ? 'closed' : 'another'
       const scope = sessionScope(ticket)
       const paused = await holdsOn(tx, scope, { share: true })
       if (paused.length > 0) return { paused }

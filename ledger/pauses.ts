@@ -21,6 +21,13 @@ export interface NewCommand {
 }
 export type Recorded = { id: number; mark: Mark; already: null | string } | { refused: string }
 
+/** A closed Ticket starts nothing (spec R3); the row is shared, so a close waits for what is being started, or is seen by it. */
+export async function isClosed(tx: Tx, ticket: number | null): Promise<boolean> {
+  if (ticket === null) return false
+  const row = await tx.selectFrom('ticket').select('state').where('id', '=', ticket).forShare().executeTakeFirstOrThrow()
+  return row.state === 'closed'
+}
+
 /** The marks that hold a Session now; none: it may go on. `share` keeps a pause from being written until the transaction ends. */
 export async function holdsOn(tx: Database | Tx, scope: string, { share = false } = {}): Promise<Mark[]> {
   const rows = await tx

@@ -1,7 +1,8 @@
 /** Model requests as evidence (spec C8): one row per attempt, written before the call, closed once with what it cost. */
 import { sql } from 'kysely'
+import { ticketOf } from '../core/ticket/scope.ts'
 import { type Database, type Tx, transaction } from './database.ts'
-import { holdsOn } from './pauses.ts'
+import { holdsOn, isClosed } from './pauses.ts'
 import { RECORDING_STATE } from './recordings.ts'
 import type { RequestFacts } from './schema.ts'
 import type { StepAddress } from './session-log.ts'
@@ -38,7 +39,7 @@ export async function openRequest(
   known: Set<string>,
 ): Promise<OpenedRequest | 'moved'> {
   return transaction(db, async (tx) => {
-    if ((await holdsOn(tx, scope, { share: true })).length > 0) return 'moved'
+    if ((await isClosed(tx, ticketOf(scope))) || (await holdsOn(tx, scope, { share: true })).length > 0) return 'moved'
     const texts = [...request.sections.map(({ text }) => text), request.tools, ...request.inputs.map(({ text }) => text)]
     const shas = await storeTexts(tx, texts, known)
     const tools = shas[request.sections.length]!

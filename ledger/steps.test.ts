@@ -84,6 +84,14 @@ test('[M9] a request that was killed is closed when its step is finished, its co
   expect((await look(ledger.db, { ...at, step: 2 })).ticket?.spentTokens).toBe(220)
 })
 
+test('[R3] no model is asked for a Ticket that was closed since the look', async () => {
+  const { at, scope, ticket } = await ticketAt()
+  const view = await look(ledger.db, at)
+  await transaction(ledger.db, (tx) => closeTicket(tx, ticket, 'stopped'))
+  expect(await openRequest(ledger.db, at, scope, newRequest(view, []), new Set())).toBe('moved')
+  expect((await look(ledger.db, at)).closed).toBe(true)
+})
+
 test.each(['prompts', 'policy'] as const)('[C3] a new version of the %s between the look and the request: look again', async (what) => {
   const { at, scope } = await ticketAt()
   const view = await look(ledger.db, at)

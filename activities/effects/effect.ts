@@ -43,6 +43,7 @@ export async function performRow(at: EffectAt): Promise<{ landed: Landed } | { r
   }
   const leave = await markSent(deps.db, row)
   if (leave === 'another') throw ApplicationFailure.retryable(`another attempt sends ${row.key}`, 'EffectUncertain')
+  if (leave === 'closed') return { heldBack: { refused: 'The Ticket is closed: nothing was sent.' } }
   if (leave !== 'sent') return { heldBack: 'paused' in leave ? leave : { refused: dropped(leave.wrote) } }
   try {
     const sent = await kind.send(at)

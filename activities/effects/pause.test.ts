@@ -5,6 +5,7 @@ import { answered, hear, newCall, open, started } from '../../ledger/fixture.ts'
 import type { NewEffect } from '../../ledger/outbox.ts'
 import { recordCommand } from '../../ledger/pauses.ts'
 import { commitStep } from '../../ledger/steps.ts'
+import { closeTicket } from '../../ledger/tickets.ts'
 import { COMMENT, COMMENTS, deedsIn, failureOf, never } from './deeds.test-help.ts'
 import { perform } from './effect.ts'
 import { type EffectsHouse, openEffectsHouse, REPOSITORY } from './house.test-help.ts'
@@ -85,3 +86,10 @@ async function decidedAgain(effect: NewEffect): Promise<NewEffect> {
   await commitStep(house.ledger.db, at, `ticket-${effect.ticket}`, answered(request as number, inputs, '', [newCall('call_1')]))
   return { ...effect, ...at, call: 'call_1' }
 }
+
+test('[R3] [M4] what a Ticket decided before it was closed is not sent after', async () => {
+  const { effect } = await decided()
+  await transaction(house.ledger.db, (tx) => closeTicket(tx, effect.ticket!, 'stopped'))
+  expect(await perform(house.deps, effect, never)).toEqual({ heldBack: { refused: 'The Ticket is closed: nothing was sent.' } })
+  expect(house.seen(/^POST/)).toEqual([])
+})

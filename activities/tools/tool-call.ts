@@ -11,7 +11,7 @@ export interface ToolCall {
   role: BegunCall['role']
   ticket: number | null
   /** Of a tool that must not run twice: called when all that it needs is there, and nothing is done before it says so. */
-  start(): Promise<'started' | { paused: Mark[] }>
+  start(): Promise<'started' | { paused: Mark[] } | { refused: string }>
   signal: AbortSignal
 }
 
