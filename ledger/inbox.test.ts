@@ -137,3 +137,15 @@ test('[M4] what a step took in wakes nobody', async () => {
   await commitStep(ledger.db, at, `ticket-${ticket}`, answered(request as number, inputs))
   expect(await addresses()).not.toContain(`ticket-${ticket}`)
 })
+
+test('[M4] a row of a lower number that is committed after the lease is not confirmed with it: it wakes at once', async () => {
+  const slow = await ledger.pool.connect()
+  await slow.query('begin')
+  await slow.query(`insert into inbox (address, kind, body) values ('ticket-8500', 'notice', 'slow')`)
+  await notice(ledger.db, 'ticket-8500')
+  const [leased] = await lease()
+  await slow.query('commit')
+  slow.release()
+  await confirmWake(ledger.db, leased!)
+  expect(await addresses()).toEqual(['ticket-8500'])
+})
