@@ -4,7 +4,6 @@
  */
 import type { Logger } from 'pino'
 import type { GithubClient } from '../channels/github/client.ts'
-import { GithubError } from '../channels/github/failure.ts'
 import { asDelivery, type Found, type Window } from '../channels/github/lists.ts'
 import type { Database } from '../ledger/database.ts'
 import type { NewDelivery } from '../ledger/deliveries.ts'
@@ -42,15 +41,12 @@ async function served({ db, client, repositories }: Listing): Promise<readonly s
   return client.installedRepositories ? client.installedRepositories() : heardRepositories(db, 'github')
 }
 
-/** One repository that is gone, or that the agent may not read any more, keeps nobody from the others. */
+/** One repository that is gone, or that the agent may not see any more, keeps nobody from the others. */
 async function changesIn({ client, log }: Listing, fullName: string, window: Window): Promise<Found[]> {
-  try {
-    return await client.findChanges(fullName, window)
-  } catch (error) {
-    if (!(error instanceof GithubError) || !['not-found', 'gone', 'forbidden'].includes(error.failure.kind)) throw error
-    log.warn({ err: error, repository: fullName }, 'what was missed in this repository cannot be looked up: the agent does not see it')
-    return []
-  }
+  const found = await client.findChanges(fullName, window)
+  if (found === null)
+    log.warn({ repository: fullName }, 'what was missed in this repository cannot be looked up: the agent does not see it')
+  return found ?? []
 }
 
 /**

@@ -8,6 +8,7 @@
  */
 import type { NewDelivery } from '../../ledger/deliveries.ts'
 import { placeOf } from './delivery.ts'
+import { GithubError } from './failure.ts'
 import { at, idOf, isRecord, numberOf, stringifyExact, timeOf } from './payload.ts'
 
 /** From `since` on, and before `until`; null: to this moment. */
@@ -26,8 +27,8 @@ export interface Found {
   payload: Record<string, unknown>
 }
 
-/** Oldest first; throws `GithubError`. */
-export type FindChanges = (fullName: string, window: Window) => Promise<Found[]>
+/** Oldest first; null: the agent does not see the repository. Throws `GithubError`, also where one of its lists is refused. */
+export type FindChanges = (fullName: string, window: Window) => Promise<Found[] | null>
 
 /** Reading requests in a repository's name. */
 export interface Read {
@@ -40,12 +41,14 @@ const REPOSITORY = 'GET /repos/{owner}/{repo}'
 
 export function findChanges(read: Read): FindChanges {
   return async (fullName, window) => {
-    const one = (path: string, number: number) => read.one(fullName, `${REPOSITORY}/${path}/{number}`, { number })
+    /** Null: it was deleted since it was listed. */
+    const one = (path: string, number: number) => unlessGone(read.one(fullName, `${REPOSITORY}/${path}/{number}`, { number }))
     // newest first: what changes while pages are read moves to the front, where it is met twice, and nothing is passed over
     const changed = (path: string, which = {}) =>
       read.all(fullName, `${REPOSITORY}/${path}`, { ...which, since: window.since.toISOString(), sort: 'updated', direction: 'desc' })
 
-    const repository = await read.one(fullName, REPOSITORY, {})
+    const repository = await unlessGone(read.one(fullName, REPOSITORY, {}), ['not-found', 'gone', 'forbidden'])
+    if (repository === null) return null
     const listed = new Map<number, unknown>(
       (await changed('issues', { state: 'all' })).map((issue) => [numberOf(at(issue, 'number')) ?? 0, issue]),
     )
@@ -56,24 +59,34 @@ export function findChanges(read: Read): FindChanges {
     for (const [number, issue] of [...listed]) {
       const isPull = isRecord(at(issue, 'pull_request'))
       const subject = isPull ? await pullOf(number) : issue
+      if (subject === null) continue
       found.push(opened(isPull, subject))
       // only a single issue says who closed it, a pull request too
       if (isWithin(window, timeOf(at(subject, 'closed_at')))) found.push(closed(isPull, subject, await one('issues', number)))
-      const reviews = isPull ? await read.all(fullName, `${REPOSITORY}/pulls/{number}/reviews`, { number }) : []
-      found.push(...reviews.map((review) => submitted(review, subject)))
+      const reviews = isPull ? await unlessGone(read.all(fullName, `${REPOSITORY}/pulls/{number}/reviews`, { number })) : []
+      found.push(...(reviews ?? []).map((review) => submitted(review, subject)))
     }
     for (const comment of await changed('issues/comments')) {
       const issue = await issueOf(numberIn(at(comment, 'issue_url')))
-      found.push(written('issue_comment', 'issue_comment', comment, { issue }))
+      if (issue !== null) found.push(written('issue_comment', 'issue_comment', comment, { issue }))
     }
     for (const comment of await changed('pulls/comments')) {
       const pull = await pullOf(numberIn(at(comment, 'pull_request_url')))
-      found.push(written('pull_request_review_comment', 'review_comment', comment, { pull_request: pull }))
+      if (pull !== null) found.push(written('pull_request_review_comment', 'review_comment', comment, { pull_request: pull }))
     }
     return found
       .filter((each) => each !== null && isWithin(window, each.at.toISOString()))
       .map((each) => ({ ...each!, payload: { ...each!.payload, action: each!.action, repository } }))
       .toSorted((a, b) => a.at.getTime() - b.at.getTime())
+  }
+}
+
+async function unlessGone<Answer>(answer: Promise<Answer>, kinds: readonly string[] = ['not-found', 'gone']): Promise<Answer | null> {
+  try {
+    return await answer
+  } catch (error) {
+    if (error instanceof GithubError && kinds.includes(error.failure.kind)) return null
+    throw error
   }
 }
 
