@@ -2,8 +2,7 @@ import { expect, test } from 'vitest'
 import { GithubError } from './failure.ts'
 import { findChanges, type Read } from './lists.ts'
 
-const refused = (kind: 'forbidden' | 'not-found') =>
-  new GithubError({ kind, status: kind === 'forbidden' ? 403 : 404, message: 'no' })
+const refused = (kind: 'forbidden' | 'not-found') => new GithubError({ kind, status: kind === 'forbidden' ? 403 : 404, message: 'no' })
 const window = { since: new Date('2026-11-01T00:00:00Z'), until: null }
 const comment = (number: number) => ({
   id: number,
