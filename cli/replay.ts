@@ -5,6 +5,7 @@
 import { type Change, type Replayed, replaySession } from '../activities/replay.ts'
 import { recordedSession } from '../ledger/recorded-session.ts'
 import { createConfigurationReader } from '../ledger/revisions.ts'
+import { loadBuiltInTexts } from '../worker/built-in.ts'
 import { withConfiguration } from './config/context.ts'
 import { aligned, type Cell, counted } from './lines.ts'
 import { harmless, painted, type Style } from './live/style.ts'
@@ -26,7 +27,7 @@ export async function replay(written: string, { turn, step, json = false }: Repl
   }
   // the SDK's advice about a provider is for who asks it
   Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false })
-  return withConfiguration(async ({ db, builtIn }) => {
+  return withConfiguration(async ({ db, settings }) => {
     const found = await findSession(db, written)
     if ('refused' in found) {
       complain(found.refused)
@@ -45,7 +46,7 @@ export async function replay(written: string, { turn, step, json = false }: Repl
     }
     const played: Replayed[] = []
     // steps before the chosen ones are played too: what they answer is what the chosen ones read
-    for await (const each of replaySession(recorded, builtIn)) {
+    for await (const each of replaySession(recorded, loadBuiltInTexts(settings.file.personas))) {
       if (!asked(each)) continue
       played.push(each)
       if (!json) say(renderReplayed(each, style))

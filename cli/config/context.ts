@@ -20,7 +20,7 @@ export async function withConfiguration(work: (context: Context) => Promise<Exit
     return 1
   }
   const { settings } = parsed
-  const builtIn = loadBuiltInTexts(settings.file.personas)
+  const builtIn = loadBuiltInTexts() // a persona that is broken keeps nobody from mending the rest
   return withLedger((db) => work({ db, settings, builtIn, maxBytes: settings.maxConfigBytes }))
 }
 

@@ -9,6 +9,7 @@ import { createConfigurationReader } from '../../ledger/revisions.ts'
 import { currentSession } from '../../ledger/sessions.ts'
 import { type TicketView, viewStep } from '../../ledger/step-view.ts'
 import { readText } from '../../ledger/texts.ts'
+import { loadBuiltInTexts } from '../../worker/built-in.ts'
 import { shownText } from '../lines.ts'
 import { parseScope } from '../scope.ts'
 import { complain, type ExitCode, refuse, say, sayJson } from '../terminal.ts'
@@ -67,7 +68,8 @@ async function ground({ db }: Context, number: number): Promise<Given | null> {
   }
 }
 
-async function built({ db, settings, builtIn }: Context, role: Role, { ticket, agentsMd }: Given) {
+async function built({ db, settings }: Context, role: Role, { ticket, agentsMd }: Given) {
+  const builtIn = loadBuiltInTexts(settings.file.personas)
   const { github, model } = settings
   const warn = (fields: unknown, message?: string) => complain(`${message}: ${JSON.stringify(fields)}`)
   const repository = ticket.repository?.fullName.split('/')[1]

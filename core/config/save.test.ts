@@ -191,6 +191,12 @@ describe('what is refused', () => {
     ],
     ['[K5] another form', draft({ skills: [skill({ name: 'release_notes' })] }), '/skills/0/name', /small letters/],
     ['[K5, F261] two skills of one name', draft({ skills: [skill(), skill()] }), '/skills/1/name', /the name of \/skills\/0 too/],
+    [
+      '[K5] a skill that is called like a section',
+      draft({ skills: [skill({ name: 'delivery' })] }),
+      '/skills/0/name',
+      /is the name of a section/,
+    ],
     ['[K5] an empty body', draft({ skills: [skill({ body: ' \n' })] }), '/skills/0/body', /nothing but space/],
     ['[K6, F251] a NUL', draft({ sections: { scope: { text: 'a\nbc\0' } } }), '/sections/scope/text', /U\+0000 stands at line 2, column 3/],
     [

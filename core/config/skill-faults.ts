@@ -1,4 +1,5 @@
 /** Names and descriptions of the team's skills (spec K5): a skill that could hide another one, or could not be found, is refused. */
+import { SECTION_NAMES } from '../prompt/team.ts'
 import { BUILT_IN_SKILLS } from '../prompt/templates.ts'
 import { type ConfigFault, pointerOf } from './fault.ts'
 
@@ -49,6 +50,9 @@ function nameFaults(name: string): Pick<ConfigFault, 'found' | 'legal'>[] {
       },
     ]
   }
+  // pieces of a configuration are read by their names
+  if ((SECTION_NAMES as readonly string[]).includes(name))
+    return [{ found: `${JSON.stringify(name)} is the name of a section`, legal: 'another name' }]
   return NAME.test(name) && name.length <= NAME_CHARACTERS ? [] : [{ found: `found ${shown(name)}`, legal: NAME_FORM }]
 }
 

@@ -36,7 +36,10 @@ export function hidesText(text: string): boolean {
   return visible(text) !== text
 }
 
+/** The team's own words on one line: as typed, but that no break can open another line. */
+export const unbroken = (text: string): string => text.replace(/[\s\u{85}\u{2028}\u{2029}]+/gu, ' ').trim()
+
 /** A value that others may have chosen, on one line of a header: it can neither open a line nor hide a character. */
 export function oneLine(text: string): string {
-  return visible(text.replace(/[\s\u{85}\u{2028}\u{2029}]+/gu, ' ').trim())
+  return visible(unbroken(text))
 }

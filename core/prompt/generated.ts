@@ -1,5 +1,5 @@
 /** Sections made from facts: environment (spec C5), matched rules (C6), Policy (C4), and the catalogue of skills (A2). */
-import { oneLine } from '../message/fence.ts'
+import { oneLine, unbroken } from '../message/fence.ts'
 import type { Policy, PromptInput, RuleText, SectionText } from './section.ts'
 import type { Part } from './templates.ts'
 
@@ -56,15 +56,13 @@ function enabled({ rules }: Policy): readonly RuleText[] {
 function ruleLines(rules: readonly RuleText[]): string {
   return rules
     .toSorted((a, b) => a.id.length - b.id.length || (a.id < b.id ? -1 : 1))
-    .map(({ id, name, instruction }) => `- ${oneLine(name)} (${oneLine(id)}): ${oneLine(instruction)}`)
+    .map(({ id, name, instruction }) => `- ${unbroken(name)} (${id}): ${unbroken(instruction)}`)
     .join('\n')
 }
 
 /** Names and descriptions only, and only where a tool can load a body. */
 export function skillCatalogue({ packages, skills }: PromptInput): string {
   if (skills.length === 0 || !packages.some(({ name }) => name === 'skills')) return ''
-  const lines = skills
-    .toSorted((a, b) => (a.name < b.name ? -1 : 1))
-    .map(({ name, description }) => `- ${oneLine(name)}: ${oneLine(description)}`)
+  const lines = skills.toSorted((a, b) => (a.name < b.name ? -1 : 1)).map(({ name, description }) => `- ${name}: ${unbroken(description)}`)
   return `# Skills\n\nTexts for particular work. Load one before the work that it is about.\n\n${lines.join('\n')}`
 }

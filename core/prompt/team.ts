@@ -2,7 +2,7 @@
  * The three sections that belong to the team (spec A1): their text or the default, and their fields in words, so that a fact
  * on which code acts is told to the model from the same value. All of it is value: never scanned (spec D2).
  */
-import { oneLine } from '../message/fence.ts'
+import { unbroken } from '../message/fence.ts'
 import { DEFAULT_OPENING } from '../message/opening.ts'
 import type { PromptInput, TeamSections } from './section.ts'
 
@@ -18,7 +18,7 @@ export const DEFAULT_SECTIONS: TeamSections = {
 export function communication({ builtIn, team }: PromptInput): string {
   const { text, opening, reviewBots } = team.communication
   return section('Communication', text ?? builtIn['sections/communication']!, [
-    `Opening sentence: ${oneLine(opening)}`,
+    `Opening sentence: ${unbroken(opening)}`,
     reviewBots.length > 0 && `Review bots with ordinary accounts: ${list(reviewBots)}`,
   ])
 }
@@ -34,7 +34,7 @@ export function delivery({ builtIn, team }: PromptInput): string {
       ? `Merging: the host merges a ready change of at most ${autoMerge.maxChangedLines} changed lines by itself`
       : 'Merging: people merge; the host never does',
     uiPaths.length > 0 && `Files whose change is a UI change: ${list(uiPaths)}`,
-    commitAuthor && `Commit author: ${oneLine(commitAuthor.name)} <${oneLine(commitAuthor.email)}>`,
+    commitAuthor && `Commit author: ${unbroken(commitAuthor.name)} <${unbroken(commitAuthor.email)}>`,
   ])
 }
 
@@ -44,5 +44,5 @@ function section(title: string, text: string, fields: (string | false | null)[])
 }
 
 function list(values: readonly string[]): string {
-  return values.map((value) => `\`${oneLine(value)}\``).join(', ')
+  return values.map((value) => `\`${unbroken(value)}\``).join(', ')
 }
