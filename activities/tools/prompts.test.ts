@@ -143,7 +143,7 @@ describe('saving for an admin', () => {
     const editor = `${'bo'.length}00${'bo'.charCodeAt(0)}`
     const edited = await said('admin', { object, event: 'issue_comment.edited', facts: { editor, editorLogin: 'bo', editorKind: 'user' } })
     expect(await save(wish, first)).toMatch(/was edited since/)
-    expect(await save(wish, edited)).toMatch(/or was edited by somebody, who is a member there and no admin/)
+    expect(await save(wish, edited)).toMatch(/was written or edited by somebody who is a member there and no admin/)
     const byNobody = await said('admin', { facts: { editor: 'unknown' } })
     expect(await save(wish, byNobody)).toMatch(/no admin/)
     const gone = await said('admin', { object: 'issue_comment:78' })

@@ -41,7 +41,7 @@ function reason(said: BasisFacts['said']): string | null {
   if (!said.addressesAgent) return `by ${said.author} was not addressed to the agent`
   if (said.words.trim() === '') return `by ${said.author} says nothing in words`
   if (said.permission === null || !mayAdminister(said.permission))
-    return `is by ${said.author}, or was edited by somebody, who is a member there and no admin`
+    return `by ${said.author} was written or edited by somebody who is a member there and no admin`
   if (said.usedFor !== null) return `was the ground of revision ${said.usedFor} already`
   return null
 }

@@ -8,8 +8,8 @@ import { withLineFeeds, wordFaults } from '../config/words.ts'
 import { closest } from '../prompt/near.ts'
 import { shapeFaults } from '../schema/shape-faults.ts'
 
-export const MODES = ['explicit', 'confirm', 'automatic'] as const
-export type AcceptMode = (typeof MODES)[number]
+const MODES = ['explicit', 'confirm', 'automatic'] as const
+type AcceptMode = (typeof MODES)[number]
 
 export interface Rule {
   id: string

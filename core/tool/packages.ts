@@ -74,8 +74,7 @@ export function offered(role: Role, given: Present, packages: readonly Package[]
   }
 }
 
-export const toolsOf = ({ tools }: Pick<Package, 'tools'>, given: Present): readonly Tool[] =>
-  typeof tools === 'function' ? tools(given) : tools
+const toolsOf = ({ tools }: Pick<Package, 'tools'>, given: Present): readonly Tool[] => (typeof tools === 'function' ? tools(given) : tools)
 
 /** Spec D3, for each role: a model that is offered two tools of one name calls neither of them for certain. */
 function refuseDoubles(role: Role, packages: readonly { name: string; tools: readonly Tool[] }[]): void {
