@@ -17,13 +17,13 @@ import { type Context, withConfiguration } from './context.ts'
 
 const ROLES: readonly string[] = ['main', 'executor', 'subagent'] satisfies Role[]
 
-export function preview({ role, ticket, json = false }: { role: string; ticket?: string; json?: boolean }): Promise<ExitCode> {
+export async function preview({ role, ticket, json = false }: { role: string; ticket?: string; json?: boolean }): Promise<ExitCode> {
+  if (!ROLES.includes(role)) return wrongUse(`there is no role "${role}"; roles are ${ROLES.join(', ')}`)
+  const parsed = ticket === undefined ? null : parseScope(ticket)
+  const number = parsed === null || 'refused' in parsed ? null : ticketOf(parsed.scope)
+  if (ticket !== undefined && number === null) return wrongUse(`"${ticket}" is no Ticket; give T-7, ticket-7 or 7`)
+  if (number !== null && role === 'main') return wrongUse('the main Session has no Ticket: leave out --ticket')
   return withConfiguration(async (context) => {
-    if (!ROLES.includes(role)) return wrongUse(`there is no role "${role}"; roles are ${ROLES.join(', ')}`)
-    const parsed = ticket === undefined ? null : parseScope(ticket)
-    const number = parsed === null || 'refused' in parsed ? null : ticketOf(parsed.scope)
-    if (ticket !== undefined && number === null) return wrongUse(`"${ticket}" is no Ticket; give T-7, ticket-7 or 7`)
-    if (number !== null && role === 'main') return wrongUse('the main Session has no Ticket: leave out --ticket')
     const given = number === null ? EXAMPLE : await ground(context, number)
     if (given === null) return refuse(`there is no Ticket T-${number}. Those there are: switchyard status`, { json })
     const prompt = await built(context, role as Role, given)
